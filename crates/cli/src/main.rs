@@ -1,0 +1,2 @@
+//! bastion
+fn main() {}

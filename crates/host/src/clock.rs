@@ -47,7 +47,10 @@ impl ManualClock {
     /// Moves the time on by `duration`.
     pub fn advance(&self, duration: Duration) {
         let mut state = self.lock();
-        state.0 = state.0.saturating_add(jiff::SignedDuration::try_from(duration).unwrap_or(jiff::SignedDuration::MAX)).unwrap_or(Timestamp::MAX);
+        state.0 = state
+            .0
+            .saturating_add(jiff::SignedDuration::try_from(duration).unwrap_or(jiff::SignedDuration::MAX))
+            .unwrap_or(Timestamp::MAX);
     }
 
     /// Every nap taken so far, in order.

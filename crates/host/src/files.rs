@@ -41,6 +41,11 @@ pub fn replace_with(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io:
     result
 }
 
+/// Writes a file that must not be there yet, with its final mode. Does not wait for the disk.
+pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?.write_all(bytes)
+}
+
 /// Makes a renamed or new entry of `path`'s folder durable.
 pub fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
@@ -113,7 +118,14 @@ mod tests {
         assert_eq!(read_capped(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         assert!(read_capped(dir.path(), 10).is_err());
         let fifo = dir.path().join("fifo");
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
         assert!(read_capped(&fifo, 10).is_err());
     }
 }

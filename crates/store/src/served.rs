@@ -1,0 +1,314 @@
+//! The read side: one generation, opened whole.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+
+use crate::{CatalogPage, ChunkRow, DocId, DocRow, Layout, PathRow, SanitizedText, StoreError, rows};
+
+/// Sanitized texts kept in memory, in bytes, at the most.
+const TEXT_CACHE_BYTES: usize = 64 << 20;
+
+/// One generation of the served store. It stays as it was even when a later sweep commits; see [`Served::is_current`].
+#[derive(Debug)]
+pub struct Served {
+    layout: Layout,
+    name: String,
+    rows_path: PathBuf,
+    rows: Mutex<Connection>,
+    texts: Mutex<TextCache>,
+}
+
+/// Which documents a reader may be told of now, by their number. Made by [`Served::allowed`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowed(Vec<u64>);
+
+impl Allowed {
+    /// Whether the document of this number is among them.
+    pub fn contains(&self, ord: u32) -> bool {
+        self.0.get(ord as usize / 64).is_some_and(|word| word >> (ord % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, ord: u32) {
+        let at = ord as usize / 64;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] |= 1 << (ord % 64);
+    }
+}
+
+impl Served {
+    /// Opens the current generation. `None`: no sweep has committed yet.
+    pub fn open(layout: &Layout) -> Result<Option<Self>, StoreError> {
+        loop {
+            let Some(name) = current(layout)? else { return Ok(None) };
+            match Self::open_named(layout, &name) {
+                // A commit came between: the pointer names another generation by now.
+                Err(error) if error.is_gone() && current(layout)?.is_none_or(|now| now != name) => {}
+                other => return other.map(Some),
+            }
+        }
+    }
+
+    fn open_named(layout: &Layout, name: &str) -> Result<Self, StoreError> {
+        let rows_path = layout.generation(name).join("rows.db");
+        std::fs::metadata(&rows_path).map_err(StoreError::io(&rows_path))?;
+        let rows = open_immutable(&rows_path).map_err(|source| StoreError::Rows { path: rows_path.clone(), source })?;
+        Ok(Self {
+            layout: layout.clone(),
+            name: name.to_owned(),
+            rows_path,
+            rows: Mutex::new(rows),
+            texts: Mutex::new(TextCache::default()),
+        })
+    }
+
+    /// The generation's name.
+    pub fn generation(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether no later sweep has committed. One small read.
+    pub fn is_current(&self) -> bool {
+        current(&self.layout).is_ok_and(|now| now.as_deref() == Some(&self.name))
+    }
+
+    /// The folder of the full-text and vector index.
+    pub fn search_dir(&self) -> PathBuf {
+        self.layout.generation(&self.name).join("search")
+    }
+
+    /// A value kept beside the rows.
+    pub fn meta(&self, key: &str) -> Result<Option<String>, StoreError> {
+        rows::meta(&self.lock(), key).map_err(self.failed())
+    }
+
+    /// The document of this id.
+    pub fn doc(&self, doc: &DocId) -> Result<Option<DocRow>, StoreError> {
+        let rows = self.lock();
+        one_doc(&rows, "doc", params![doc.as_bytes()]).map_err(self.failed())
+    }
+
+    /// The document of this number.
+    pub fn doc_by_ord(&self, ord: u32) -> Result<Option<DocRow>, StoreError> {
+        let rows = self.lock();
+        one_doc(&rows, "ord", params![ord]).map_err(self.failed())
+    }
+
+    /// One window of a document.
+    pub fn chunk(&self, ord: u32, index: u32) -> Result<Option<ChunkRow>, StoreError> {
+        let rows = self.lock();
+        let mut query =
+            rows.prepare_cached("SELECT start, end FROM chunk WHERE doc = ?1 AND idx = ?2").map_err(self.failed())?;
+        query
+            .query_row(params![ord, index], |row| {
+                Ok(ChunkRow {
+                    index,
+                    start: row.get::<_, i64>(0)?.cast_unsigned(),
+                    end: row.get::<_, i64>(1)?.cast_unsigned(),
+                })
+            })
+            .optional()
+            .map_err(self.failed())
+    }
+
+    /// A document's sanitized text. `None`: it has none.
+    pub fn text(&self, doc: &DocRow) -> Result<Option<Arc<SanitizedText>>, StoreError> {
+        let Some(piece) = &doc.piece else { return Ok(None) };
+        if let Some(text) = self.cache().get(doc.ord) {
+            return Ok(Some(text));
+        }
+        let path = self.layout.pieces().join(piece);
+        let bytes = std::fs::read(&path).map_err(StoreError::io(&path))?;
+        let text = String::from_utf8(bytes).map_err(|_| StoreError::Damaged { path: path.clone() })?;
+        let text = SanitizedText::new(text);
+        if text.chars() as u64 != doc.chars {
+            return Err(StoreError::Damaged { path });
+        }
+        let text = Arc::new(text);
+        self.cache().put(doc.ord, &text);
+        Ok(Some(text))
+    }
+
+    /// The paths of a document: (root as the manifest writes it, path below it, the sanitized path).
+    pub fn paths_of(&self, doc: &DocId) -> Result<Vec<(String, String, Option<String>)>, StoreError> {
+        let rows = self.lock();
+        let mut query = rows
+            .prepare_cached("SELECT root, path, shown FROM path WHERE doc = ?1 ORDER BY root, path")
+            .map_err(self.failed())?;
+        let found = query
+            .query_map([doc.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .map_err(self.failed())?;
+        found.collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    /// The documents that have at least one path for which `in_scope(root, path)` holds.
+    pub fn allowed(&self, in_scope: impl Fn(&str, &str) -> bool) -> Result<Allowed, StoreError> {
+        let mut allowed = Allowed(Vec::new());
+        let rows = self.lock();
+        let mut query = rows
+            .prepare_cached("SELECT path.root, path.path, doc.ord FROM path JOIN doc ON doc.doc = path.doc")
+            .map_err(self.failed())?;
+        let mut found = query.query([]).map_err(self.failed())?;
+        while let Some(row) = found.next().map_err(self.failed())? {
+            let (Ok(root), Ok(path)) = (row.get_ref(0).map(|v| v.as_str()), row.get_ref(1).map(|v| v.as_str())) else {
+                continue;
+            };
+            if let (Ok(root), Ok(path)) = (root, path)
+                && in_scope(root, path)
+            {
+                allowed.insert(row.get(2).map_err(self.failed())?);
+            }
+        }
+        Ok(allowed)
+    }
+
+    /// File cards whose sanitized path begins with `prefix` and whose path is in scope, in path order.
+    pub fn file_cards(
+        &self,
+        prefix: &str,
+        offset: u64,
+        limit: u64,
+        in_scope: impl Fn(&str, &str) -> bool,
+    ) -> Result<CatalogPage, StoreError> {
+        let rows = self.lock();
+        let mut query = rows
+            .prepare_cached(
+                "SELECT root, path, card FROM path WHERE card IS NOT NULL AND shown >= ?1 AND (?2 IS NULL OR shown < ?2) \
+                 ORDER BY shown, id",
+            )
+            .map_err(self.failed())?;
+        let mut found = query.query(params![prefix, rows::after_prefix(prefix)]).map_err(self.failed())?;
+        let mut page = CatalogPage { cards: Vec::new(), total: 0 };
+        while let Some(row) = found.next().map_err(self.failed())? {
+            let (root, path): (String, String) =
+                (row.get(0).map_err(self.failed())?, row.get(1).map_err(self.failed())?);
+            if !in_scope(&root, &path) {
+                continue;
+            }
+            if page.total >= offset && (page.cards.len() as u64) < limit {
+                page.cards.push(row.get(2).map_err(self.failed())?);
+            }
+            page.total += 1;
+        }
+        Ok(page)
+    }
+
+    /// Folder cards whose sanitized path begins with `prefix`, in path order.
+    pub fn dir_cards(&self, prefix: &str, offset: u64, limit: u64) -> Result<CatalogPage, StoreError> {
+        let rows = self.lock();
+        let upper = rows::after_prefix(prefix);
+        let total: i64 = rows
+            .prepare_cached("SELECT count(*) FROM dir WHERE shown >= ?1 AND (?2 IS NULL OR shown < ?2)")
+            .and_then(|mut query| query.query_row(params![prefix, upper], |row| row.get(0)))
+            .map_err(self.failed())?;
+        let mut query = rows
+            .prepare_cached("SELECT card FROM dir WHERE shown >= ?1 AND (?2 IS NULL OR shown < ?2) ORDER BY shown LIMIT ?3 OFFSET ?4")
+            .map_err(self.failed())?;
+        let bounded = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let found = query
+            .query_map(params![prefix, upper, bounded(limit), bounded(offset)], |row| row.get(0))
+            .map_err(self.failed())?;
+        Ok(CatalogPage { cards: found.collect::<Result<_, _>>().map_err(self.failed())?, total: total.cast_unsigned() })
+    }
+
+    /// Every path row, in order; for the sweep.
+    pub fn paths(&self) -> Result<Vec<PathRow>, StoreError> {
+        let rows = self.lock();
+        let mut query = rows
+            .prepare(&format!("SELECT {} FROM path ORDER BY root, path", PathRow::COLUMNS))
+            .map_err(self.failed())?;
+        let found = query.query_map([], PathRow::read).map_err(self.failed())?;
+        found.collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, TextCache> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+        |source| StoreError::Rows { path: self.rows_path.clone(), source }
+    }
+}
+
+fn one_doc(rows: &Connection, column: &str, value: impl rusqlite::Params) -> rusqlite::Result<Option<DocRow>> {
+    rows.prepare_cached(&format!("SELECT {} FROM doc WHERE {column} = ?1", DocRow::COLUMNS))?
+        .query_row(value, DocRow::read)
+        .optional()
+}
+
+/// The name in `index/current`. `None`: there is no such file.
+pub(crate) fn current(layout: &Layout) -> Result<Option<String>, StoreError> {
+    let path = layout.current();
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let name = text.trim_end();
+            let well_formed =
+                name.strip_prefix("gen-").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+            if well_formed { Ok(Some(name.to_owned())) } else { Err(StoreError::Pointer { path }) }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::Io { path, source: error }),
+    }
+}
+
+/// A database that nobody writes any more: no locks, no journal, nothing made beside it.
+pub(crate) fn open_immutable(path: &std::path::Path) -> rusqlite::Result<Connection> {
+    use std::os::unix::ffi::OsStrExt;
+    // SQLite's URI form; every byte that means something in a URI is percent-encoded.
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?mode=ro&immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let rows = Connection::open_with_flags(uri, flags)?;
+    rows.pragma_update(None, "mmap_size", 1_i64 << 30)?;
+    rows.set_prepared_statement_cache_capacity(32);
+    Ok(rows)
+}
+
+/// Texts that were read lately, the least used thrown out first.
+#[derive(Debug, Default)]
+struct TextCache {
+    texts: HashMap<u32, (u64, Arc<SanitizedText>)>,
+    bytes: usize,
+    clock: u64,
+}
+
+impl TextCache {
+    fn get(&mut self, ord: u32) -> Option<Arc<SanitizedText>> {
+        self.clock += 1;
+        let (used, text) = self.texts.get_mut(&ord)?;
+        *used = self.clock;
+        Some(Arc::clone(text))
+    }
+
+    fn put(&mut self, ord: u32, text: &Arc<SanitizedText>) {
+        let size = text.as_str().len();
+        if size > TEXT_CACHE_BYTES / 4 {
+            return;
+        }
+        self.clock += 1;
+        if let Some((_, old)) = self.texts.insert(ord, (self.clock, Arc::clone(text))) {
+            self.bytes -= old.as_str().len();
+        }
+        self.bytes += size;
+        while self.bytes > TEXT_CACHE_BYTES {
+            let Some(oldest) = self.texts.iter().min_by_key(|(_, (used, _))| *used).map(|(ord, _)| *ord) else { break };
+            if let Some((_, text)) = self.texts.remove(&oldest) {
+                self.bytes -= text.as_str().len();
+            }
+        }
+    }
+}

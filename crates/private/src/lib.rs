@@ -6,8 +6,10 @@
 
 mod extracts;
 mod key;
+mod place;
 mod vault;
 
 pub use extracts::{ExtractRow, ExtractStore};
 pub use key::AgentKey;
+pub use place::VaultPlace;
 pub use vault::{Hidden, Revealed, Vault, VaultEdit, VaultError};

@@ -200,6 +200,35 @@ impl Vault {
         Ok(self.len()? == 0)
     }
 
+    /// Removes every document for which `keep` does not hold, and every value that nothing refers to any more. Gives
+    /// the number of values removed. Where there is nothing to remove the file stays as it is.
+    pub fn sweep_out(&self, keep: impl Fn(&DocId) -> bool) -> Result<u64, VaultError> {
+        let look = || -> rusqlite::Result<(Vec<DocId>, bool)> {
+            let rows = read_only(&self.path)?;
+            let mut query = rows.prepare("SELECT DISTINCT doc FROM seen")?;
+            let docs = query.query_map([], |row| row.get(0).map(DocId::from_bytes))?.collect::<Result<Vec<_>, _>>()?;
+            let unseen = "SELECT EXISTS (SELECT 1 FROM value WHERE NOT EXISTS (SELECT 1 FROM seen WHERE seen.token = value.token))";
+            Ok((docs, rows.query_row(unseen, [], |row| row.get(0))?))
+        };
+        let (mut docs, unseen) = look().map_err(failed(&self.path))?;
+        docs.retain(|doc| !keep(doc));
+        if docs.is_empty() && !unseen {
+            return Ok(0);
+        }
+        self.replaced(false, |rows| {
+            let mut edit = VaultEdit { rows, path: &self.path };
+            for doc in &docs {
+                if let Err(error) = edit.forget_doc(doc) {
+                    return Ok(Err(error));
+                }
+            }
+            let removed = edit.forget_unseen()?;
+            // Deleted rows stay readable in free pages until they are overwritten; the copy is made without them.
+            rows.execute_batch("COMMIT; VACUUM; BEGIN")?;
+            Ok(Ok(removed as u64))
+        })
+    }
+
     fn replaced<T>(
         &self,
         fresh: bool,
@@ -293,7 +322,7 @@ impl VaultEdit<'_> {
         }
     }
 
-    /// Forgets what `doc` holds. Values that nothing refers to stay until [`VaultEdit::sweep_out`].
+    /// Forgets what `doc` holds. Values that nothing refers to stay until [`Vault::sweep_out`].
     pub fn forget_doc(&mut self, doc: &DocId) -> Result<(), VaultError> {
         self.rows
             .prepare_cached("DELETE FROM seen WHERE doc = ?1")
@@ -302,27 +331,8 @@ impl VaultEdit<'_> {
             .map_err(failed(self.path))
     }
 
-    /// Removes every document for which `keep` does not hold, and every value that nothing refers to any more.
-    /// Gives the number of values removed.
-    pub fn sweep_out(&mut self, keep: impl Fn(&DocId) -> bool) -> Result<u64, VaultError> {
-        let run = || -> rusqlite::Result<Vec<DocId>> {
-            self.rows
-                .prepare("SELECT DISTINCT doc FROM seen")?
-                .query_map([], |row| row.get(0).map(DocId::from_bytes))?
-                .collect()
-        };
-        for doc in run().map_err(failed(self.path))? {
-            if !keep(&doc) {
-                self.forget_doc(&doc)?;
-            }
-        }
-        let removed = self
-            .rows
-            .execute("DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM seen WHERE seen.token = value.token)", [])
-            .map_err(failed(self.path))?;
-        // Deleted rows stay readable in free pages until they are overwritten; the copy is made without them.
-        self.rows.execute_batch("COMMIT; VACUUM; BEGIN").map_err(failed(self.path))?;
-        Ok(removed as u64)
+    fn forget_unseen(&mut self) -> rusqlite::Result<usize> {
+        self.rows.execute("DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM seen WHERE seen.token = value.token)", [])
     }
 }
 
@@ -382,7 +392,7 @@ mod tests {
             .unwrap();
         let shown = vault.reveal("[EMAIL_a]").unwrap().unwrap();
         assert_eq!((shown.value.as_str(), shown.docs), ("a@x.org", vec![doc(1), doc(2)]));
-        assert_eq!(vault.edit(|edit| edit.sweep_out(|id| *id == doc(2))).unwrap(), 1);
+        assert_eq!(vault.sweep_out(|id| *id == doc(2)).unwrap(), 1);
         assert_eq!(vault.reveal("[EMAIL_b]").unwrap(), None);
         assert_eq!(vault.reveal("[EMAIL_a]").unwrap().unwrap().docs, [doc(2)]);
         let raw = fs::read(&path).unwrap();

@@ -113,7 +113,14 @@ mod tests {
         assert_eq!(read_capped(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         assert!(read_capped(dir.path(), 10).is_err());
         let fifo = dir.path().join("fifo");
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
         assert!(read_capped(&fifo, 10).is_err());
     }
 }

@@ -1,0 +1,4 @@
+//! What only real processes show.
+#![allow(clippy::disallowed_methods)]
+
+mod reclaim;

@@ -91,7 +91,7 @@ pub enum LockError {
         /// The lock file.
         path: PathBuf,
         /// Who holds it.
-        holder: Holder,
+        holder: Box<Holder>,
     },
     /// The file can't be made, read or replaced.
     #[error("cannot use the lock {}: {source}", path.display())]
@@ -125,7 +125,7 @@ impl RunLock {
     /// Takes the lock `path` for this process. Never waits for a holder.
     pub fn acquire(path: &Path, clock: &dyn Clock) -> Result<Acquired, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
-        let held = |holder| LockError::Held { path: path.to_owned(), holder };
+        let held = |holder| LockError::Held { path: path.to_owned(), holder: Box::new(holder) };
         let record = LockRecord { process: ProcessIdentity::current(), taken: UtcMillis(clock.now()) };
         let content = serde_json::to_string(&record).map_err(|error| io(error.into()))? + "\n";
         let mut looks = 0;

@@ -23,6 +23,8 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
 mod steps;
 #[cfg(target_os = "linux")]
 mod syscalls;
@@ -31,6 +33,8 @@ mod syscalls;
 mod steps;
 
 pub use error::{CageError, Layer};
+#[cfg(target_os = "linux")]
+pub use program::{CagedProgram, PreparedProgram, ProgramProfile, prepare_program};
 pub use steps::{Prepared, Restricted, prepare};
 
 /// What a caged process may use.

@@ -28,7 +28,7 @@ pub(crate) fn resources(profile: &Profile) -> Result<(), CageError> {
     set(Resource::As, profile.memory, "memory")
 }
 
-fn set(resource: Resource, value: u64, limit: &'static str) -> Result<(), CageError> {
+pub(crate) fn set(resource: Resource, value: u64, limit: &'static str) -> Result<(), CageError> {
     // An outer limit that is lower already is kept: a limit is never raised here.
     let outer = rustix::process::getrlimit(resource).maximum;
     let value = outer.map_or(value, |outer| outer.min(value));

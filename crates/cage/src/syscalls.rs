@@ -73,7 +73,7 @@ fn build(arch: TargetArch) -> Result<BpfProgram, seccompiler::BackendError> {
     SeccompFilter::new(rules, denied, SeccompAction::Allow, arch)?.try_into()
 }
 
-fn architecture() -> Option<TargetArch> {
+pub(crate) fn architecture() -> Option<TargetArch> {
     if cfg!(target_arch = "x86_64") {
         Some(TargetArch::x86_64)
     } else if cfg!(target_arch = "aarch64") {

@@ -8,6 +8,7 @@
 //! sweep. The pool treats what it reads as hostile: lengths are bounded before anything is reserved for them.
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,19 @@ pub(crate) enum Ask {
     Start {
         /// The owner gave `--uncaged`.
         uncaged: bool,
+    },
+    /// The first frame, instead of `Start`: cage yourself and become this program. What follows is its input.
+    Become {
+        /// The owner gave `--uncaged`.
+        uncaged: bool,
+        /// The program.
+        program: PathBuf,
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// The folder it may write.
+        folder: Option<PathBuf>,
+        /// Its processor seconds.
+        seconds: u64,
     },
     /// Read the file in the body.
     Read {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use bastion_cage::{CageError, Profile, Restricted};
 
 use crate::wire::{self, Answer, Ask};
-use crate::{FailReason, Outcome, readers};
+use crate::{FailReason, Outcome, external, readers};
 
 /// Address space of a worker in bytes, its stack and the program itself included.
 const MEMORY: u64 = 1400 << 20;
@@ -31,13 +31,18 @@ pub fn worker_main() -> ExitCode {
 }
 
 fn run() -> io::Result<()> {
+    // Without a buffer: what follows the first frame may be for another program.
+    let mut stdin = File::from(rustix::io::dup(rustix::stdio::stdin())?);
+    let uncaged = match wire::read::<Ask>(&mut stdin)? {
+        Some((Ask::Start { uncaged }, _)) => uncaged,
+        Some((Ask::Become { uncaged, program, arguments, folder, seconds }, _)) => {
+            return external::become_program(uncaged, &program, &arguments, folder, seconds).map(|never| match never {});
+        }
+        _ => return Err(wire::malformed("no start")),
+    };
     let mut pipe = take_stdout()?;
     // What a panic says may quote the document.
     std::panic::set_hook(Box::new(|_| {}));
-    let uncaged = match wire::read::<Ask>(&mut io::stdin().lock())? {
-        Some((Ask::Start { uncaged }, _)) => uncaged,
-        _ => return Err(wire::malformed("no start")),
-    };
     let restricted = if uncaged { None } else { Some(restrict()) };
     let reader = std::thread::Builder::new().name("reader".to_owned()).stack_size(STACK).spawn(move || {
         match restricted.map(|step| step.and_then(Restricted::seal)).transpose() {

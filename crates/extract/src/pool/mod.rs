@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
 
+pub(crate) use process::Recipe;
 use process::{End, Worker};
 
-use crate::{ExternalReaders, Job, Outcome};
+use crate::{ExternalReaders, Job, Outcome, external};
 
 /// How to run workers.
 #[derive(Debug, Clone)]
@@ -72,6 +73,7 @@ pub enum PoolError {
 #[derive(Debug)]
 pub struct Pool {
     external: ExternalReaders,
+    recipe: Recipe,
     idle: Mutex<Idle>,
     returned: Condvar,
     /// Held shared while a file is read, and exclusively for a second try.
@@ -90,10 +92,12 @@ impl Pool {
     /// Starts one worker, so that a machine without a program or a cage is known at once.
     pub fn new(config: PoolConfig) -> Result<Self, PoolError> {
         let PoolConfig { worker, worker_args, workers, uncaged, external } = config;
-        let nursery = Nursery::new(process::Recipe { program: worker, args: worker_args, uncaged })?;
+        let recipe = Recipe { program: worker, args: worker_args, uncaged };
+        let nursery = Nursery::new(recipe.clone())?;
         let first = nursery.start()?;
         Ok(Self {
             external,
+            recipe,
             idle: Mutex::new(Idle { workers: vec![first], free: workers.max(1) }),
             returned: Condvar::new(),
             alone: RwLock::new(()),
@@ -103,41 +107,41 @@ impl Pool {
 
     /// Reads one file. Blocks until a worker is free and has answered; may be called from many threads.
     pub fn extract(&self, job: Job<'_>) -> Result<Outcome, PoolError> {
-        let place = self.take_place();
-        let first = {
-            let _shared = self.alone.read().unwrap_or_else(PoisonError::into_inner);
-            self.attempt(&place, &job, true)?
-        };
-        let outcome = match first {
-            Attempt::Answered(outcome) => outcome,
-            Attempt::Died(death) if !death.worth_another_try(&job.limits) => death.verdict(&job.limits),
-            Attempt::Died(_) => {
-                let _exclusive = self.alone.write().unwrap_or_else(PoisonError::into_inner);
-                match self.attempt(&place, &job, false)? {
-                    Attempt::Answered(outcome) => outcome,
-                    Attempt::Died(death) => death.verdict(&job.limits),
-                }
-            }
-        };
-        drop(place);
-        Ok(crate::external::fill(&self.external, &job, outcome))
+        let _place = self.take_place();
+        let outcome = self.with_built_in_readers(&job)?;
+        let reread = |job: &Job<'_>| self.with_built_in_readers(job).ok();
+        Ok(external::fill(&self.external, &self.recipe, &job, outcome, &reread))
     }
 
-    fn attempt(&self, place: &Place<'_>, job: &Job<'_>, may_reuse: bool) -> Result<Attempt, PoolError> {
-        let idle = if may_reuse { place.pool.lock().workers.pop() } else { None };
+    fn with_built_in_readers(&self, job: &Job<'_>) -> Result<Outcome, PoolError> {
+        let first = {
+            let _shared = self.alone.read().unwrap_or_else(PoisonError::into_inner);
+            self.attempt(job, true)?
+        };
+        match first {
+            End::Answered(outcome) => Ok(outcome),
+            End::Died(death) if !death.worth_another_try(&job.limits) => Ok(death.verdict(&job.limits)),
+            End::Died(_) => {
+                let _exclusive = self.alone.write().unwrap_or_else(PoisonError::into_inner);
+                match self.attempt(job, false)? {
+                    End::Answered(outcome) => Ok(outcome),
+                    End::Died(death) => Ok(death.verdict(&job.limits)),
+                }
+            }
+        }
+    }
+
+    fn attempt(&self, job: &Job<'_>, may_reuse: bool) -> Result<End, PoolError> {
+        let idle = if may_reuse { self.lock().workers.pop() } else { None };
         let mut worker = match idle {
             Some(worker) => worker,
             None => self.nursery.start()?,
         };
-        match worker.read(job)? {
-            End::Answered(outcome) => {
-                if !worker.worn_out() {
-                    self.lock().workers.push(worker);
-                }
-                Ok(Attempt::Answered(outcome))
-            }
-            End::Died(death) => Ok(Attempt::Died(death)),
+        let end = worker.read(job)?;
+        if matches!(end, End::Answered(_)) && !worker.worn_out() {
+            self.lock().workers.push(worker);
         }
+        Ok(end)
     }
 
     fn take_place(&self) -> Place<'_> {
@@ -152,11 +156,6 @@ impl Pool {
     fn lock(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-enum Attempt {
-    Answered(Outcome),
-    Died(verdict::Death),
 }
 
 /// The right to use one worker; given back when dropped.
@@ -181,7 +180,7 @@ struct Nursery {
 }
 
 impl Nursery {
-    fn new(recipe: process::Recipe) -> Result<Self, PoolError> {
+    fn new(recipe: Recipe) -> Result<Self, PoolError> {
         let program = recipe.program.clone();
         let (orders, inbox) = mpsc::channel::<mpsc::Sender<Result<Worker, PoolError>>>();
         let thread = std::thread::Builder::new()

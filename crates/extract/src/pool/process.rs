@@ -25,11 +25,11 @@ const MAX_KEPT: u64 = 384 << 20;
 const MAX_STDERR: usize = 16 * 1024;
 
 /// How to start a worker.
-#[derive(Debug)]
-pub(super) struct Recipe {
-    pub(super) program: PathBuf,
-    pub(super) args: Vec<OsString>,
-    pub(super) uncaged: bool,
+#[derive(Debug, Clone)]
+pub(crate) struct Recipe {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) uncaged: bool,
 }
 
 /// A running worker.

@@ -1,1 +1,23 @@
-//! bastion-retrieval
+//! Finding windows of text again: cutting, full text, vectors, embedding, ranking, and how well it all ranks.
+//!
+//! The crate takes text that may be shown and keys that are integers ([`ChunkKey`]). It knows nothing of manifests, of
+//! what was hidden, or of where documents come from; who may see a document is a question it puts to its caller
+//! (`allow` in [`Searcher::search`]), before it ranks.
+//!
+//! An index is a directory per generation. A finished one is never written again ([`IndexWriter`] makes the next one
+//! beside it), so a reader of the last generation is undisturbed by the making of the next, and needs no lock.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
+
+mod analysis;
+pub mod embed;
+pub mod eval;
+mod fulltext;
+mod index;
+mod key;
+pub mod models;
+mod vectors;
+mod windows;
+
+pub use index::{INDEX_FINGERPRINT, Hit, IndexError, IndexWriter, SearchError, Searcher};
+pub use key::{ChunkKey, ModelTag};
+pub use windows::{OVERLAP_CHARS, WINDOW_CHARS, WINDOWS_FINGERPRINT, Window, windows};

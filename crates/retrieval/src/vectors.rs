@@ -1,0 +1,17 @@
+//! Which windows mean what a question means? All vectors of a generation in one flat file, scanned in full.
+//!
+//! A vector is kept as its direction: numbers of eight bits and one factor (its length is no part of its meaning). A
+//! scan of all of them is exact up to that rounding, needs no structure that a change would make stale, and is fast
+//! enough for the sizes we are for (a million windows).
+
+mod file;
+mod quantize;
+mod reader;
+mod scan;
+mod writer;
+
+pub(crate) use reader::Vectors;
+pub(crate) use writer::VectorsWriter;
+
+/// The file's name in a generation's folder. It is there only where there are vectors.
+pub(crate) const FILE: &str = "vectors.i8";

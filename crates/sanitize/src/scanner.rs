@@ -4,7 +4,8 @@
 //! around their trigger. Of overlapping hits the one of higher weight stays, then the longer one.
 
 use crate::{
-    Kind, Span, card, context::Before, crypto, email, fold::Folded, iban, national, net, personal, phone, run::Run, secret, vat,
+    Kind, Span, card, context::Before, crypto, email, fold::Folded, iban, national, net, personal, phone, run::Run,
+    secret, vat,
 };
 
 /// How sure a rule is; decides overlaps.

@@ -162,7 +162,8 @@ impl Endpoint {
         let mut running = Running { address, stop, thread: Some(thread), port_file: None };
         if let Some(path) = port_file {
             // dropping `running` takes the endpoint down again
-            write_port_file(&path, address.port()).map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
+            write_port_file(&path, address.port())
+                .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
             running.port_file = Some(path);
         }
         Ok(running)

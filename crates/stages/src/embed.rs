@@ -67,7 +67,9 @@ fn take_over(
     for (ord, like) in draft.chunks_like(chunk.print, model)? {
         let Some(row) = draft.doc_by_ord(ord)? else { continue };
         let Some(text) = text_of(draft, &row)? else { continue };
-        if slice(&text, &like) == part && index.writer(draft)?.copy_vector(ChunkKey { doc: ord, index: like.index }, key) {
+        if slice(&text, &like) == part
+            && index.writer(draft)?.copy_vector(ChunkKey { doc: ord, index: like.index }, key)
+        {
             return Ok(true);
         }
     }

@@ -60,6 +60,11 @@ pub(crate) enum Unread {
 }
 
 impl Unread {
+    /// Whether a file that was skipped for this reason may be readable now without looking different.
+    pub(crate) fn is_worth_a_try(reason: &str) -> bool {
+        matches!(reason, "permission" | "gone" | "too_large" | "changing" | "io")
+    }
+
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Permission => "permission",

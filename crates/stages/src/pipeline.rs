@@ -114,7 +114,12 @@ impl Runner for Pipeline {
 }
 
 impl<'a> Run<'a> {
-    fn begin(job: &Job<'a>, settings: &'a Settings, progress: &'a dyn Progress, clock: &'a dyn Clock) -> Result<Self, StageError> {
+    fn begin(
+        job: &Job<'a>,
+        settings: &'a Settings,
+        progress: &'a dyn Progress,
+        clock: &'a dyn Clock,
+    ) -> Result<Self, StageError> {
         let layout = Layout::new(job.out);
         let has_stores = layout.current().exists() || layout.extract().join("index.jsonl").exists();
         let place = settings.vaults.of(job.admitted.manifest().id.as_str(), layout.out());
@@ -171,13 +176,22 @@ impl<'a> Run<'a> {
             Stage::Sterilize => return Err(StageError::NotYet),
             Stage::Chunk => chunk::chunk(draft, index, progress)?,
             Stage::Embed => match &settings.embedder {
-                Some(embedding) => embed::embed(&*(embedding.open)()?, embedding.host.as_deref(), draft, index, progress)?,
+                Some(embedding) => {
+                    embed::embed(&*(embedding.open)()?, embedding.host.as_deref(), draft, index, progress)?
+                }
                 None => return Ok(None),
             },
             Stage::Catalog => {
                 self.forget_orphans()?;
                 let several = admitted.roots().len() > 1;
-                catalog::catalog(&mut self.draft, &self.vault, settings.summarizer.as_deref(), several, progress, clock)?
+                catalog::catalog(
+                    &mut self.draft,
+                    &self.vault,
+                    settings.summarizer.as_deref(),
+                    several,
+                    progress,
+                    clock,
+                )?
             }
             Stage::Seal => {
                 let Some(seal) = &settings.seal else { return Ok(None) };

@@ -117,3 +117,12 @@ fn paths(state_dir: &Path, kind: Kind) -> (PathBuf, PathBuf) {
     let dir = state_dir.join("identities");
     (dir.join(format!("{}.pem", kind.name())), dir.join(format!("{}.key", kind.name())))
 }
+
+/// Whether two certificates (PEM) are of the same key, so that what one verifies the other does too.
+pub fn same_key(one: &[u8], other: &[u8]) -> bool {
+    let key = |pem: &[u8]| {
+        let chain = cert::from_pem(pem).ok()?;
+        Some(cert::parse(chain.first()?).ok()?.public_key().raw.to_vec())
+    };
+    key(one).is_some_and(|one| Some(one) == key(other))
+}

@@ -109,9 +109,9 @@ impl Node {
         }
         match &self.value {
             Value::Seq(nodes) => nodes.last().map_or(self.span.end, Node::content_end),
-            Value::Map(entries) => entries
-                .last()
-                .map_or(self.span.end, |(key, node)| node.content_end().max(key.span.end)),
+            Value::Map(entries) => {
+                entries.last().map_or(self.span.end, |(key, node)| node.content_end().max(key.span.end))
+            }
             _ => self.span.end,
         }
     }
@@ -299,7 +299,9 @@ fn is_float(text: &str) -> bool {
         !digits.is_empty() && all_digits(digits)
     });
     let mantissa_ok = match mantissa.split_once('.') {
-        Some((whole, fraction)) => all_digits(whole) && all_digits(fraction) && !(whole.is_empty() && fraction.is_empty()),
+        Some((whole, fraction)) => {
+            all_digits(whole) && all_digits(fraction) && !(whole.is_empty() && fraction.is_empty())
+        }
         None => !mantissa.is_empty() && all_digits(mantissa),
     };
     exponent_ok && mantissa_ok
@@ -354,7 +356,8 @@ mod tests {
 
     #[test]
     fn scalars_follow_the_core_schema() {
-        let root = read("a: 0x1F\nb: 0o17\nc: -5\nd: +7\ne: yes\nf: True\ng: ~\nh:\ni: '5'\nj: 2026-01-01\nk: 012\n").unwrap();
+        let root =
+            read("a: 0x1F\nb: 0o17\nc: -5\nd: +7\ne: yes\nf: True\ng: ~\nh:\ni: '5'\nj: 2026-01-01\nk: 012\n").unwrap();
         assert_eq!(
             root.to_json(),
             serde_json::json!({"a": 31, "b": 15, "c": -5, "d": 7, "e": "yes", "f": true, "g": null, "h": null, "i": "5", "j": "2026-01-01", "k": 12})
@@ -402,7 +405,9 @@ mod tests {
         let mut bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
         for level in b'b'..=b'z' {
             let (this, last) = (level as char, (level - 1) as char);
-            bomb.push_str(&format!("{this}: &{this} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"));
+            bomb.push_str(&format!(
+                "{this}: &{this} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"
+            ));
         }
         assert_eq!(refusal(&bomb).0, 1);
     }

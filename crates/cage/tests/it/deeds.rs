@@ -28,7 +28,9 @@ const FORBIDDEN: &[(&str, Deed)] = &[
     ("make_a_pipe", |_| std::io::pipe().is_ok()),
     ("start_a_program", |_| Command::new("/bin/true").status().is_ok()),
     ("start_a_thread", |_| std::thread::Builder::new().spawn(|| ()).is_ok()),
-    ("signal_the_parent", |_| rustix::process::getppid().is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())),
+    ("signal_the_parent", |_| {
+        rustix::process::getppid().is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+    }),
     ("make_executable_memory", |_| memmap2::MmapMut::map_anon(4096).is_ok_and(|map| map.make_exec().is_ok())),
     ("take_more_memory", |_| Vec::<u8>::new().try_reserve_exact(1 << 30).is_ok()),
     ("change_a_limit", |_| {
@@ -37,7 +39,8 @@ const FORBIDDEN: &[(&str, Deed)] = &[
     }),
     ("leave_the_folder", |_| std::env::set_current_dir("/").is_ok()),
     ("read_the_environment_of_the_parent", |_| {
-        rustix::process::getppid().is_some_and(|pid| std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).is_ok())
+        rustix::process::getppid()
+            .is_some_and(|pid| std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).is_ok())
     }),
 ];
 

@@ -23,7 +23,8 @@ struct Finding {
 /// `bastion doctor`.
 pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
     let mut findings = Vec::new();
-    let mut note = |what: &str, ok: Option<bool>, says: String| findings.push(Finding { what: what.to_owned(), ok, says });
+    let mut note =
+        |what: &str, ok: Option<bool>, says: String| findings.push(Finding { what: what.to_owned(), ok, says });
     match settings::state_dir() {
         Ok(dir) => note("state", None, dir.display().to_string()),
         Err(error) => note("state", Some(false), format!("{error:#}")),
@@ -43,12 +44,16 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
         Ok(Some(embedding)) => match (embedding.open)() {
             Ok(embedder) => {
                 let tag = embedder.tag();
-                let place = embedding.host.map_or_else(|| "on this machine".to_owned(), |host| format!("at {host}: text is sent there"));
+                let place = embedding
+                    .host
+                    .map_or_else(|| "on this machine".to_owned(), |host| format!("at {host}: text is sent there"));
                 note("embedding model", Some(true), format!("{} ({} dimensions) {place}", tag.name, tag.dims));
             }
             Err(error) => note("embedding model", Some(false), error.to_string()),
         },
-        Ok(None) => note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned()),
+        Ok(None) => {
+            note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned())
+        }
         Err(error) => note("embedding model", Some(false), format!("{error:#}")),
     }
     for (name, _, value) in settings::shown() {

@@ -27,7 +27,12 @@ pub(crate) fn service(args: Service) -> Result<ExitCode> {
                 return Ok(ExitCode::SUCCESS);
             }
             service::install(&unit, &mut manager)?;
-            print_line(&format!("{} is installed: {}; its settings: {}", unit.name, unit.path.display(), unit.env_file.display()));
+            print_line(&format!(
+                "{} is installed: {}; its settings: {}",
+                unit.name,
+                unit.path.display(),
+                unit.env_file.display()
+            ));
         }
         Service::Uninstall { manifest } => {
             let unit = unit(&manifest, Platform::here())?;

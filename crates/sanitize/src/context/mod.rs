@@ -139,7 +139,10 @@ pub(crate) fn after(text: &[u8], end: usize, word: Word) -> bool {
     let plain = Plain::read(text, end + gap, to);
     let mut found = false;
     LEXICON.each(&plain, text, |words, start, stop| {
-        let own = text[stop..].iter().find(|b| !matches!(b, b' ' | b'.')).is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
+        let own = text[stop..]
+            .iter()
+            .find(|b| !matches!(b, b' ' | b'.'))
+            .is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
         found |= start == end + gap && words.contains(&word) && !own;
     });
     found
@@ -167,7 +170,9 @@ impl Lexicon {
     fn build() -> Self {
         let mut by_pattern: BTreeMap<String, Entry> = BTreeMap::new();
         let own = words::WORDS.iter().flat_map(|(word, list)| list.iter().map(|keyword| (*word, *keyword)));
-        let ids = (0u8..).zip(national::ids()).flat_map(|(i, id)| id.words.iter().map(move |keyword| (Word::National(i), *keyword)));
+        let ids = (0u8..)
+            .zip(national::ids())
+            .flat_map(|(i, id)| id.words.iter().map(move |keyword| (Word::National(i), *keyword)));
         for (word, keyword) in own.chain(ids) {
             let bare = keyword.trim_matches('*');
             let entry = by_pattern.entry(plain::lower(bare)).or_insert_with(|| Entry {
@@ -237,7 +242,8 @@ fn link(text: &[u8], mut at: usize, limit: usize) -> usize {
             return limit;
         }
         if text[at] >= 0x80
-            && let Some(len) = words::SIGNS.iter().find(|sign| text[at..limit].starts_with(sign.as_bytes())).map(|sign| sign.len())
+            && let Some(len) =
+                words::SIGNS.iter().find(|sign| text[at..limit].starts_with(sign.as_bytes())).map(|sign| sign.len())
         {
             at += len;
             continue;
@@ -264,7 +270,17 @@ mod tests {
 
     #[test]
     fn links_lead_to_values() {
-        for text in ["Phone: ", "Tél. : ", "phone_number = ", "\"phone\":\"", "My phone number is ", "电话：", "电话是", "Phone:\n", "TELEFONNUMMER "] {
+        for text in [
+            "Phone: ",
+            "Tél. : ",
+            "phone_number = ",
+            "\"phone\":\"",
+            "My phone number is ",
+            "电话：",
+            "电话是",
+            "Phone:\n",
+            "TELEFONNUMMER ",
+        ] {
             assert!(keyed(text, Word::Phone), "{text}");
         }
         for text in ["Phone, then ", "telephoned ", "xtel ", "phone 12 "] {

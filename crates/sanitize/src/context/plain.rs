@@ -96,7 +96,30 @@ pub(super) fn lower(word: &str) -> String {
 pub(super) const fn joins(b: u8) -> bool {
     matches!(
         b,
-        b' ' | b'\t' | b'\n' | b'\r' | b':' | b'=' | b'#' | b'.' | b',' | b'\'' | b'"' | b'(' | b')' | b'[' | b']' | b'<' | b'>' | b'*' | b'|' | b'-' | b'_' | b'/' | b'\\' | b'`' | b'?'
+        b' ' | b'\t'
+            | b'\n'
+            | b'\r'
+            | b':'
+            | b'='
+            | b'#'
+            | b'.'
+            | b','
+            | b'\''
+            | b'"'
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'<'
+            | b'>'
+            | b'*'
+            | b'|'
+            | b'-'
+            | b'_'
+            | b'/'
+            | b'\\'
+            | b'`'
+            | b'?'
     )
 }
 
@@ -111,7 +134,10 @@ mod tests {
 
     #[test]
     fn plain_spelling() {
-        assert_eq!(lower("TÉL Führerschein ŁÓDŹ ß Κάρτα ΤΗΛΈΦΩΝΟ Ёлка N°"), "tel fuhrerschein lodz s καρτα τηλεφωνο елка n°");
+        assert_eq!(
+            lower("TÉL Führerschein ŁÓDŹ ß Κάρτα ΤΗΛΈΦΩΝΟ Ёлка N°"),
+            "tel fuhrerschein lodz s καρτα τηλεφωνο елка n°"
+        );
     }
 
     #[test]

@@ -22,13 +22,10 @@ fn child() {
     let Some(dir) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let stop = Stop::on_signals(|signal, count| println!("\nheard {} {count}", signal.name())).unwrap();
     let clock = WakingClock::new(&stop);
-    let gate = Gate::new(GateSettings { ca_root: None, crl: None, state_dir: dir.join("state") }, Arc::new(SystemClock));
-    let settings = SweepSettings {
-        manifest: dir.join("docs/.agent/manifest.yaml"),
-        out: None,
-        once: false,
-        allow_unsigned: true,
-    };
+    let gate =
+        Gate::new(GateSettings { ca_root: None, crl: None, state_dir: dir.join("state") }, Arc::new(SystemClock));
+    let settings =
+        SweepSettings { manifest: dir.join("docs/.agent/manifest.yaml"), out: None, once: false, allow_unsigned: true };
     let mut stages = Player::new(|_, stage, _| {
         println!("\nrunning");
         while !dir.join("go").exists() {

@@ -129,7 +129,8 @@ fn a_manifest_edited_between_runs_takes_effect_on_the_next() {
 
 #[test]
 fn a_refusal_keeps_the_last_admitted_cadence_with_the_backoff() {
-    let world = World::new("15m", "walk");
+    let mut world = World::new("15m", "walk");
+    world.settings.out = Some(world.out());
     let mut refusals = 0;
     let mut stages = Player::new(|_, stage, _| {
         world.write_manifest("daily", "walk, walk");

@@ -22,9 +22,10 @@ fn the_stages_run_in_order_and_their_counts_are_logged() {
     let [record] = &world.records()[..] else { panic!("one record") };
     assert!(record.ok && record.error.is_none() && record.allow_unsigned && record.lock_reclaimed.is_none());
     assert!(matches!(&record.gate, GateRecord::Bypassed { bypassed } if bypassed.contains("no signature")));
-    assert_eq!(record.stages.iter().map(|stage| stage.stage.as_str()).collect::<Vec<_>>(), [
-        "walk", "extract", "sanitize"
-    ]);
+    assert_eq!(
+        record.stages.iter().map(|stage| stage.stage.as_str()).collect::<Vec<_>>(),
+        ["walk", "extract", "sanitize"]
+    );
     assert_eq!(record.stages[0].counts.as_ref().unwrap().seen, 3);
     assert_eq!(record.manifest_id.as_deref(), Some("notes"));
     assert_eq!(record.manifest_digest.as_ref().unwrap().len(), 64);
@@ -90,7 +91,8 @@ fn success_needs_evidence() {
     ];
     for (words, play) in cases {
         let world = World::new("manual", "walk, extract");
-        let ended = world.run(&mut Does(|_: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>| play(report)));
+        let ended =
+            world.run(&mut Does(|_: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>| play(report)));
         let Ended::Failed { error } = ended.unwrap() else { panic!("{words}: taken for a success") };
         assert!(error.starts_with(words), "{error}");
         assert!(!world.records()[0].ok);
@@ -229,7 +231,10 @@ fn everything_written_is_private() {
     world.settings.out = Some(world.dir.path().join("a/b"));
     world.run(&mut Player::new(|_, stage, _| ok(stage))).unwrap();
     let mode = |path: &str| std::fs::metadata(world.dir.path().join(path)).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode("a"), mode("a/b"), mode("a/b/run.jsonl"), mode("a/b/run.state.json")), (0o700, 0o700, 0o600, 0o600));
+    assert_eq!(
+        (mode("a"), mode("a/b"), mode("a/b/run.jsonl"), mode("a/b/run.state.json")),
+        (0o700, 0o700, 0o600, 0o600)
+    );
 }
 
 #[test]

@@ -19,6 +19,6 @@ mod sweep;
 
 pub use cycle::{LOCK, RUN_LOG};
 pub use record::v1::{GateRecord, LockReclaimed, RefusalRecord, RunRecord, StageRecord};
-pub use runner::{Counts, Job, Runner, StageReport, StageStatus};
+pub use runner::{Counts, Job, Report, Runner, StageReport, StageStatus};
 pub use state::{RunState, STATE, Status, status};
 pub use sweep::{Ended, Event, Sweep, SweepSettings, exit_status};

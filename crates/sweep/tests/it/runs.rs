@@ -78,7 +78,8 @@ impl<F: FnMut(&Job<'_>, &mut Report<'_>)> Runner for Does<F> {
 
 #[test]
 fn success_needs_evidence() {
-    let cases: [(&str, fn(&mut Report<'_>)); 3] = [
+    type Play = fn(&mut Report<'_>);
+    let cases: [(&str, Play); 3] = [
         ("walk did not report", |_| {}),
         ("extract did not report", |report| {
             let _ = report(ok(Stage::Walk));

@@ -205,7 +205,8 @@ impl<'t> Reader<'t> {
             } else {
                 Value::Str(text.into_owned())
             };
-            return Ok(Node { value, place, span: start..self.lines.offset(span.end).max(start), flow: false });
+            let span = self.lines.scalar(start, self.lines.offset(span.end), style);
+            return Ok(Node { value, place, span, flow: false });
         }
         if depth > MAX_DEPTH {
             return Err(place.error(format!("nested deeper than {MAX_DEPTH}")));
@@ -215,8 +216,7 @@ impl<'t> Reader<'t> {
             Event::SequenceStart(..) => self.sequence(depth)?,
             _ => self.mapping(depth)?,
         };
-        // the scanner's end of a closing bracket lies behind blanks and comments that follow it
-        let end = self.lines.offset(last.start) + usize::from(flow);
+        let end = if flow { self.lines.past_bracket(last.start) } else { self.lines.offset(last.start) };
         Ok(Node { value, place, span: start..end.max(start), flow })
     }
 
@@ -333,6 +333,54 @@ impl<'t> Lines<'t> {
         Place { line: self.starts.len(), column: 1 }
     }
 
+    /// The bytes of a scalar. The scanner counts what follows a closing quote in, and of a block scalar it knows the
+    /// content only: its bytes are here those from the indicator to the line break that ends the content.
+    fn scalar(&self, start: usize, end: usize, style: ScalarStyle) -> Range<usize> {
+        let text = self.text;
+        let closing = |quote: char| {
+            let mut escaped = false;
+            let mut chars = text[start..].char_indices().skip(1).peekable();
+            while let Some((i, c)) = chars.next() {
+                if std::mem::take(&mut escaped) {
+                    continue;
+                }
+                if c == '\\' && quote == '"' {
+                    escaped = true;
+                } else if c == quote && quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote) {
+                    escaped = true;
+                } else if c == quote {
+                    return start + i + 1;
+                }
+            }
+            end
+        };
+        match style {
+            ScalarStyle::SingleQuoted => start..closing('\''),
+            ScalarStyle::DoubleQuoted => start..closing('"'),
+            ScalarStyle::Plain => start..end.max(start),
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                let indicator = text[..start].rfind(['|', '>']).unwrap_or(start);
+                let content = text[..end.max(start)].trim_end_matches([' ', '\t']);
+                let end = if content.ends_with('\n') { content.len() } else { end.max(start) };
+                indicator..end
+            }
+        }
+    }
+
+    /// The byte past the closing bracket that is the next thing at or behind a mark. The scanner's own marks of a
+    /// closing bracket may lie before or behind the blanks and comments around it.
+    fn past_bracket(&self, mark: Marker) -> usize {
+        let mut at = self.offset(mark);
+        while let Some(c) = self.text[at..].chars().next() {
+            match c {
+                ']' | '}' => return at + 1,
+                '#' => at += self.text[at..].find(['\n', '\r']).unwrap_or(self.text.len() - at),
+                _ => at += c.len_utf8(),
+            }
+        }
+        at
+    }
+
     /// The byte at a mark; a mark past its line's end is the text's end.
     fn offset(&self, mark: Marker) -> usize {
         let Some(start) = mark.line().checked_sub(1).and_then(|line| self.starts.get(line)) else {
@@ -428,6 +476,11 @@ mod tests {
         let c = root.field("c").unwrap();
         assert!(text[..c.content_end()].ends_with("y: q"));
         assert!(text[c.span.start..].starts_with("- x") && !c.flow);
+        let text = "a: 'it''s' # c\nb: \"q\\\"\" # c\nc: |\n  x\n  y\nd: >- # h\n  z\n  # n\ne: {f: 'g', h: \"i\"}\n";
+        let root = read(text).unwrap();
+        let slice = |name: &str| &text[root.field(name).unwrap().span.clone()];
+        assert_eq!((slice("a"), slice("b")), ("'it''s'", "\"q\\\"\""));
+        assert_eq!((slice("c"), slice("d")), ("|\n  x\n  y\n", ">- # h\n  z\n  # n\n"));
         let flow = "{a: {b: 1}, c: [ ] }";
         let root = read(flow).unwrap();
         assert!(root.flow && &flow[root.span.clone()] == flow);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use bastion_host::lock::{LockError, RunLock};
-use bastion_sweep::{Ended, Event, GateRecord, Job, Runner, StageReport, StageStatus, exit_status};
+use bastion_sweep::{Ended, Event, GateRecord, Job, Report, Runner, StageReport, StageStatus, exit_status};
 use bastion_trust::RefusalCode;
 use bastion_trust::manifest::Stage;
 
@@ -69,8 +69,8 @@ fn a_skipped_stage_does_not_end_the_run() {
 }
 
 struct Does<F>(F);
-impl<F: FnMut(&Job<'_>, &mut dyn FnMut(StageReport) -> ControlFlow<()>)> Runner for Does<F> {
-    fn run(&mut self, job: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>) -> ControlFlow<()> {
+impl<F: FnMut(&Job<'_>, &mut Report<'_>)> Runner for Does<F> {
+    fn run(&mut self, job: &Job<'_>, report: &mut Report<'_>) -> ControlFlow<()> {
         (self.0)(job, report);
         ControlFlow::Continue(())
     }
@@ -78,7 +78,8 @@ impl<F: FnMut(&Job<'_>, &mut dyn FnMut(StageReport) -> ControlFlow<()>)> Runner 
 
 #[test]
 fn success_needs_evidence() {
-    let cases: [(&str, fn(&mut dyn FnMut(StageReport) -> ControlFlow<()>)); 3] = [
+    type Play = fn(&mut Report<'_>);
+    let cases: [(&str, Play); 3] = [
         ("walk did not report", |_| {}),
         ("extract did not report", |report| {
             let _ = report(ok(Stage::Walk));
@@ -91,8 +92,7 @@ fn success_needs_evidence() {
     ];
     for (words, play) in cases {
         let world = World::new("manual", "walk, extract");
-        let ended =
-            world.run(&mut Does(|_: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>| play(report)));
+        let ended = world.run(&mut Does(|_: &Job<'_>, report: &mut Report<'_>| play(report)));
         let Ended::Failed { error } = ended.unwrap() else { panic!("{words}: taken for a success") };
         assert!(error.starts_with(words), "{error}");
         assert!(!world.records()[0].ok);
@@ -103,7 +103,7 @@ fn success_needs_evidence() {
 fn a_report_of_a_failure_is_answered_with_break() {
     let world = World::new("manual", "walk, extract");
     let mut answers = Vec::new();
-    let _ = world.run(&mut Does(|_: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>| {
+    let _ = world.run(&mut Does(|_: &Job<'_>, report: &mut Report<'_>| {
         answers.push(report(ok(Stage::Walk)));
         answers.push(report(failed(Stage::Extract)));
     }));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use bastion_host::clock::SystemClock;
+use bastion_host::clock::{Clock, SystemClock};
 use bastion_host::signals::{Stop, WakingClock};
 use bastion_sweep::{Event, RunRecord, Sweep, SweepSettings, exit_status};
 use bastion_trust::{Gate, GateSettings};
@@ -125,6 +125,7 @@ fn a_sweep_that_is_killed_leaves_a_lock_that_the_next_one_reclaims() {
     sweep.signal(Signal::KILL);
     assert_eq!(sweep.end(), None);
     assert!(world.out().join("sweep.lock").exists());
+    world.clock.set(SystemClock.now()); // the killed one lived in real time, and the gate remembers
     world.once(&mut Player::new(|_, stage, _| ok(stage))).unwrap();
     assert_eq!(ok_records(&world)[0].lock_reclaimed.as_ref().unwrap().pid, Some(pid));
 }

@@ -84,6 +84,9 @@ fn before_keyword(spot: &Spot) -> Option<Hit> {
     } else {
         &spot.run
     };
+    if !run.signs()[0].is_ascii_uppercase() {
+        return None;
+    }
     let len = shaped(run, false)?;
     context::after(spot.text, run.end(len), Word::Vat).then(|| hit(run, len, NUMBER, weight::KEYED))
 }

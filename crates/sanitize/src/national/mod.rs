@@ -29,8 +29,14 @@ pub(crate) struct Id {
     pub(crate) words: &'static [&'static str],
     /// As printed: `9` a digit, `A` a letter, `*` either, the rest separators; `!` in front: counts without a keyword.
     forms: &'static [&'static str],
-    /// Whether the signs, upper case and without separators, agree with the format's inner rules.
-    check: fn(&[u8]) -> bool,
+    /// Whether the signs, upper case and without separators, agree with the format's inner rules; nothing where it has none.
+    check: Option<fn(&[u8]) -> bool>,
+}
+
+impl Id {
+    fn allows(&self, signs: &[u8]) -> bool {
+        self.check.is_none_or(|check| check(signs))
+    }
 }
 
 /// All ids. Their order is the index in `Word::National`.
@@ -137,12 +143,12 @@ fn keyed(spot: &Spot, id: u8, value: usize) -> Option<Hit> {
     } else {
         return None;
     };
-    let check = ids()[usize::from(id)].check;
+    let kind = &ids()[usize::from(id)];
     let mut best: Option<(bool, usize)> = None;
     for len in (1..=LONGEST.min(run.len())).filter(|&len| run.ends(len)) {
         let signs = &run.signs()[..len];
         if FORMS[len].iter().any(|form| form.id == id && form.takes(signs)) {
-            best = best.max(Some((check(signs), len)));
+            best = best.max(Some((kind.allows(signs), len)));
         }
     }
     let (valid, len) = best?;
@@ -154,7 +160,7 @@ fn keyed(spot: &Spot, id: u8, value: usize) -> Option<Hit> {
     {
         end += 3;
     }
-    Some(Hit { start: value, end, kind: Kind::NationalId, rule: ids()[usize::from(id)].rule, weight })
+    Some(Hit { start: value, end, kind: Kind::NationalId, rule: kind.rule, weight })
 }
 
 /// Valid, and near a keyword, behind a general one, or in a form that needs none.
@@ -163,15 +169,20 @@ fn unkeyed(spot: &Spot) -> Option<Hit> {
     let general = spot.before.keyed(Word::Identity);
     let quiet = spot.before.is_empty();
     let thing = spot.before.keyed(Word::Thing) || spot.continued || spot.before.keyed(Word::Phone);
+    let nearby = spot.before.nationals();
     let mut best: Option<Hit> = None;
     for len in (7..=LONGEST.min(run.len())).filter(|&len| run.ends(len)) {
         let signs = &run.signs()[..len];
+        let free = !thing && alone(spot, run.end(len));
+        if quiet && !free {
+            continue;
+        }
         for form in &FORMS[len] {
-            let free = form.anywhere && !thing && alone(spot, run.end(len));
-            if !free && quiet || !form.takes(signs) {
+            let free = free && form.anywhere;
+            let near = nearby >> form.id & 1 == 1;
+            if !(free || near || general) || !form.takes(signs) {
                 continue;
             }
-            let near = !quiet && spot.before.near(Word::National(form.id));
             let weight = match (general, near, free) {
                 (true, ..) => weight::KEYED_VALID,
                 (_, true, _) => weight::NEAR,
@@ -179,7 +190,7 @@ fn unkeyed(spot: &Spot) -> Option<Hit> {
                 _ => continue,
             };
             let id = &ids()[usize::from(form.id)];
-            if best.is_none_or(|b| weight > b.weight) && (general || form.printed(run, len)) && (id.check)(signs) {
+            if best.is_none_or(|b| weight > b.weight) && (general || form.printed(run, len)) && id.allows(signs) {
                 best = Some(Hit { start: spot.start, end: run.end(len), kind: Kind::NationalId, rule: id.rule, weight });
             }
         }
@@ -203,7 +214,7 @@ pub(crate) fn whole(field: &[u8]) -> Option<&'static str> {
         return None;
     }
     let signs = run.signs();
-    let form = FORMS[len].iter().find(|form| form.takes(signs) && form.printed(&run, len) && (ids()[usize::from(form.id)].check)(signs))?;
+    let form = FORMS[len].iter().find(|form| form.takes(signs) && form.printed(&run, len) && ids()[usize::from(form.id)].check.is_some_and(|check| check(signs)))?;
     Some(ids()[usize::from(form.id)].rule)
 }
 
@@ -216,11 +227,6 @@ fn date6(day: &[u8], month: &[u8]) -> bool {
 fn date8(digits: &[u8]) -> bool {
     let year = crate::checks::number(&digits[..4]);
     (1880..2100).contains(&year) && crate::checks::day_month(crate::checks::number(&digits[6..8]), crate::checks::number(&digits[4..6]), Some(year))
-}
-
-/// Any signs of the right form.
-const fn any(_: &[u8]) -> bool {
-    true
 }
 
 #[cfg(test)]

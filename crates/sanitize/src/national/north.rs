@@ -1,25 +1,25 @@
 //! The ids of the Nordic and Baltic countries, Russia, Ukraine and Kazakhstan.
 
-use super::{Id, any, date6};
+use super::{Id, date6};
 use crate::checks::{luhn, number, value, weighted};
 
 #[rustfmt::skip]
 pub(super) fn ids() -> Vec<Id> {
     vec![
-        Id { rule: "national.se_pnr", source: "Skatteverket SKV 704, personnummer and samordningsnummer (Luhn)", forms: &["!999999-9999", "!99999999-9999", "9999999999", "999999999999", "999999 9999", "99999999 9999"], check: personnummer,
+        Id { rule: "national.se_pnr", source: "Skatteverket SKV 704, personnummer and samordningsnummer (Luhn)", forms: &["!999999-9999", "!99999999-9999", "9999999999", "999999999999", "999999 9999", "99999999 9999"], check: Some(personnummer),
              words: &["personnummer", "personnr", "pers.nr", "persnr", "pnr", "person nr", "samordningsnummer", "swedish id"] },
-        Id { rule: "national.no_fnr", source: "Skatteetaten, fødselsnummer and D-nummer (two mod 11)", forms: &["!99999999999", "!999999 99999", "!999999-99999"], check: fodselsnummer,
+        Id { rule: "national.no_fnr", source: "Skatteetaten, fødselsnummer and D-nummer (two mod 11)", forms: &["!99999999999", "!999999 99999", "!999999-99999"], check: Some(fodselsnummer),
              words: &["fødselsnummer", "fødselsnr", "fnr", "f.nr", "personnummer", "personnr", "d-nummer", "norwegian id", "fodselsnummer"] },
-        Id { rule: "national.dk_cpr", source: "CPR-kontoret, personnummer (mod 11 not binding since 2007)", forms: &["999999-9999", "9999999999", "999999 9999"], check: |s| date6(&s[..2], &s[2..4]), words: &["cpr", "cpr-nr", "cpr-nummer", "cpr nummer", "cprnr", "cpr nr", "personnummer", "cpr number"] },
-        Id { rule: "national.fi_hetu", source: "DVV, henkilötunnus (mod 31)", forms: &["!999999-999*", "!999999A999*"], check: hetu, words: &["henkilötunnus", "hetu", "henkilötunnuksesi", "henkilötunnuksen", "sotu", "personbeteckning", "henkilotunnus", "finnish id"] },
-        Id { rule: "national.is_kt", source: "Þjóðskrá, kennitala (mod 11)", forms: &["!999999-9999", "9999999999"], check: kennitala, words: &["kennitala", "kennitölu", "kt"] },
-        Id { rule: "national.ee_lt", source: "EVS 585, isikukood; asmens kodas (two-step mod 11)", forms: &["99999999999"], check: isikukood, words: &["isikukood", "isikukoodi", "ik", "asmens kodas", "a.k", "personal code", "ak"] },
-        Id { rule: "national.lv_pk", source: "Personas kods", forms: &["999999-99999", "99999999999"], check: |s| date6(&s[..2], &s[2..4]) || s.starts_with(b"32"), words: &["personas kods", "p.k", "pers. kods"] },
-        Id { rule: "national.ru_snils", source: "ПФР, СНИЛС (mod 101)", forms: &["!999-999-999 99", "!999-999-999-99", "99999999999", "999 999 999 99"], check: snils, words: &["снилс", "snils", "страховой номер", "страховое свидетельство"] },
-        Id { rule: "national.ru_inn", source: "ФНС, ИНН физического лица (two mod 11)", forms: &["999999999999"], check: inn, words: &["инн", "inn", "идентификационный номер налогоплательщика"] },
-        Id { rule: "national.ua_rnokpp", source: "ДПС, РНОКПП (mod 11)", forms: &["9999999999"], check: |s| weighted(&s[..9], &[10, 5, 7, 9, 4, 6, 10, 5, 7]) % 11 % 10 == value(s[9]) || ua(s), words: &["рнокпп", "іпн", "ипн", "инн", "rnokpp", "податковий номер", "ідентифікаційний код"] },
-        Id { rule: "national.ua_card", source: "ID-картка, УНЗР", forms: &["99999999-99999", "999999999"], check: any, words: &["унзр", "id-картка", "ід-картка"] },
-        Id { rule: "national.kz_iin", source: "ИИН (two-step mod 11)", forms: &["999999999999"], check: iin, words: &["иин", "жсн", "iin"] },
+        Id { rule: "national.dk_cpr", source: "CPR-kontoret, personnummer (mod 11 not binding since 2007)", forms: &["999999-9999", "9999999999", "999999 9999"], check: Some(|s| date6(&s[..2], &s[2..4])), words: &["cpr", "cpr-nr", "cpr-nummer", "cpr nummer", "cprnr", "cpr nr", "personnummer", "cpr number"] },
+        Id { rule: "national.fi_hetu", source: "DVV, henkilötunnus (mod 31)", forms: &["!999999-999*", "!999999A999*"], check: Some(hetu), words: &["henkilötunnus", "hetu", "henkilötunnuksesi", "henkilötunnuksen", "sotu", "personbeteckning", "henkilotunnus", "finnish id"] },
+        Id { rule: "national.is_kt", source: "Þjóðskrá, kennitala (mod 11)", forms: &["!999999-9999", "9999999999"], check: Some(kennitala), words: &["kennitala", "kennitölu", "kt"] },
+        Id { rule: "national.ee_lt", source: "EVS 585, isikukood; asmens kodas (two-step mod 11)", forms: &["99999999999"], check: Some(isikukood), words: &["isikukood", "isikukoodi", "ik", "asmens kodas", "a.k", "personal code", "ak"] },
+        Id { rule: "national.lv_pk", source: "Personas kods", forms: &["999999-99999", "99999999999"], check: Some(|s| date6(&s[..2], &s[2..4]) || s.starts_with(b"32")), words: &["personas kods", "p.k", "pers. kods"] },
+        Id { rule: "national.ru_snils", source: "ПФР, СНИЛС (mod 101)", forms: &["!999-999-999 99", "!999-999-999-99", "99999999999", "999 999 999 99"], check: Some(snils), words: &["снилс", "snils", "страховой номер", "страховое свидетельство"] },
+        Id { rule: "national.ru_inn", source: "ФНС, ИНН физического лица (two mod 11)", forms: &["999999999999"], check: Some(inn), words: &["инн", "inn", "идентификационный номер налогоплательщика"] },
+        Id { rule: "national.ua_rnokpp", source: "ДПС, РНОКПП (mod 11)", forms: &["9999999999"], check: Some(|s| weighted(&s[..9], &[10, 5, 7, 9, 4, 6, 10, 5, 7]) % 11 % 10 == value(s[9]) || ua(s)), words: &["рнокпп", "іпн", "ипн", "инн", "rnokpp", "податковий номер", "ідентифікаційний код"] },
+        Id { rule: "national.ua_card", source: "ID-картка, УНЗР", forms: &["99999999-99999", "999999999"], check: None, words: &["унзр", "id-картка", "ід-картка"] },
+        Id { rule: "national.kz_iin", source: "ИИН (two-step mod 11)", forms: &["999999999999"], check: Some(iin), words: &["иин", "жсн", "iin"] },
     ]
 }
 

@@ -19,5 +19,6 @@ const MONTHS: &[(&str, u32)] = &[
 
 /// Whether a plain word is the name of a month or its abbreviation.
 pub(super) fn is_month(word: &str) -> bool {
-    word.chars().count() <= 12 && MONTHS.iter().any(|(head, _)| word.starts_with(head))
+    let first = word.as_bytes().first();
+    first.is_some() && word.len() <= 24 && MONTHS.iter().any(|(head, _)| head.as_bytes().first() == first && word.starts_with(head))
 }

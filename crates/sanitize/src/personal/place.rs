@@ -70,7 +70,7 @@ pub(super) fn postal(spot: &Spot) -> Option<Hit> {
     let (start, end) = (value, run.end(len));
     let next = (spot.byte(end), spot.byte(end + 1));
     let fraction = matches!(next.0, b'.' | b',' | b':' | b'/') && next.1.is_ascii_digit() || next.0 == b'%';
-    (run.ends(len) && !fraction).then_some(Hit { start, end, kind: Kind::PostalCode, rule: POSTAL, weight: weight::KEYED })
+    (run.ends(len) && !fraction).then_some(Hit { start, end, kind: Kind::PostalCode, rule: POSTAL, weight: weight::KEYED + 2 })
 }
 
 /// How many signs of the run are a postal code.

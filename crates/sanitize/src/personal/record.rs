@@ -35,6 +35,7 @@ fn row(text: &[u8], start: usize, end: usize, hits: &mut Vec<Hit>) {
     let Some(sep) = [b'|', b';', b'\t', b','].into_iter().find(|sep| line.iter().filter(|b| *b == sep).count() >= 2) else { return };
     let mut field_start = start;
     let bound = hits.len();
+    let contact = hits.iter().filter(|h| h.start >= start && h.end <= end).all(|h| h.kind == Kind::Email);
     for field in line.split(|&b| b == sep) {
         let next = field_start + field.len() + 1;
         let lead = field.iter().take_while(|b| b.is_ascii_whitespace() || **b == b'"').count();
@@ -49,7 +50,12 @@ fn row(text: &[u8], start: usize, end: usize, hits: &mut Vec<Hit>) {
         let date = || birth::date(body, body.iter().position(u8::is_ascii_digit)?).filter(|d| *d == (0, body.len())).map(|_| (Kind::Dob, DOB_ROW));
         let id = || national::whole(body).map(|rule| (Kind::NationalId, rule));
         let call = || phone::whole(body).map(|rule| (Kind::Phone, rule));
-        let found = if sep == b',' { id() } else { date().or_else(id).or_else(call) };
+        // A record with an address but no account is a contact: its numbers are rather phones.
+        let found = match (sep, contact) {
+            (b',', _) => id(),
+            (_, true) => date().or_else(call).or_else(id),
+            (_, false) => date().or_else(id).or_else(call),
+        };
         if let Some((kind, rule)) = found {
             hits.push(Hit { start: from, end: from + body.len(), kind, rule, weight: weight::ROW });
         }

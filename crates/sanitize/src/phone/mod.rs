@@ -35,7 +35,8 @@ fn read(spot: &Spot) -> Option<Hit> {
     let first = spot.run.groups()[0];
     let letters = spot.run.signs()[..first.to].iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let start = spot.start + letters;
-    let number = Number::read(spot.text, start)?;
+    let labelled = spot.before.keyed(Word::Phone) || spot.before.keyed(Word::Call);
+    let number = Number::read(spot.text, start, labelled)?;
     if number.is_date() {
         return None;
     }
@@ -70,7 +71,7 @@ fn read(spot: &Spot) -> Option<Hit> {
 /// Whether the whole of `field` is a phone number.
 pub(crate) fn whole(field: &[u8]) -> Option<&'static str> {
     let start = field.iter().position(u8::is_ascii_digit)?;
-    let number = Number::read(field, start)?;
+    let number = Number::read(field, start, false)?;
     let end = number.extended(field, number.end());
     (number.start == 0 && end == field.len() && !number.is_date() && (number.plausible() || number.international && number.len() >= 8 || (9..=11).contains(&number.len()))).then_some(ROW)
 }

@@ -34,8 +34,8 @@ pub(super) struct Group {
 }
 
 impl Number {
-    /// Reads the number whose first digit is at `at`.
-    pub(super) fn read(text: &[u8], at: usize) -> Option<Self> {
+    /// Reads the number whose first digit is at `at`. Lines may break it where it has a `+` or `labelled` says so.
+    pub(super) fn read(text: &[u8], at: usize, labelled: bool) -> Option<Self> {
         let byte = |i: usize| text.get(i).copied().unwrap_or(b' ');
         let back = |i: usize, n: usize| i.checked_sub(n).map_or(b' ', |i| text[i]);
         let mut start = at;
@@ -93,6 +93,9 @@ impl Number {
             }
             let Some((width, kind)) = gap(text, end, open) else { break };
             line = text[end..end + width].contains(&b'\n');
+            if line && !(plus || labelled) {
+                break;
+            }
             open |= text[end..end + width].contains(&b'(');
             sep = kind;
             i = end + width;
@@ -119,7 +122,7 @@ impl Number {
         let rest = text[to..].iter().take(2).skip_while(|b| **b == b' ').next();
         let word = text.get(to) == Some(&b' ') && rest.is_some_and(|b| b.is_ascii_alphabetic() || *b >= 0x80);
         // A new line that goes on as a list or date is no tail of a number.
-        let list = matches!(text.get(to), Some(b'.' | b')' | b':' | b'/' | b'%'));
+        let list = matches!(text.get(to), Some(b'.' | b':' | b'/' | b'%')) || text.get(to) == Some(&b')') && text[..to].iter().rev().take(6).all(|&b| b != b'(');
         enough || (word && before >= 6) || list || to - from > 8
     }
 

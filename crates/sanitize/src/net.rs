@@ -76,7 +76,7 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     let start = at - text[..at].iter().rev().take(5).take_while(|b| b.is_ascii_hexdigit()).count();
     let head = start.checked_sub(1).map_or(b' ', |i| text[i]);
     let follows = *text.get(at + 1)?;
-    if is_word(head) || matches!(head, b':' | b'.') || !(follows.is_ascii_hexdigit() || follows == b':') {
+    if is_word(head) || head == b'.' || head == b':' && inside(text, start) || !(follows.is_ascii_hexdigit() || follows == b':') {
         return None;
     }
     let rest = &text[start..(start + 64).min(text.len())];
@@ -106,6 +106,15 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     let sure =
         groups >= 6 || digit && groups >= 3 || digit && allocated || groups >= 2 && address.to_ipv4_mapped().is_some();
     (sure || (groups >= 2 && Before::read(text, start).keyed(Word::Ip))).then_some(hit)
+}
+
+/// Whether the `:` before `start` belongs to the same address: a hexadecimal group or another `:` stands before it. The word of
+/// a label (`ip:2001:db8::1`) is no such group.
+fn inside(text: &[u8], start: usize) -> bool {
+    let before = &text[..start - 1];
+    let word = before.iter().rev().take(8).take_while(|b| is_word(**b)).count();
+    let group = &before[before.len() - word..];
+    if word == 0 { before.ends_with(b":") } else { word <= 4 && group.iter().all(u8::is_ascii_hexdigit) }
 }
 
 /// Six or eight pairs of hexadecimal digits.

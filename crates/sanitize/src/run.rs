@@ -90,6 +90,10 @@ impl Run {
         &self.signs[..self.len]
     }
 
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
     pub(crate) fn groups(&self) -> &[Group] {
         &self.groups[..self.count]
     }

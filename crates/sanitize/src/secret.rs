@@ -34,9 +34,19 @@ pub(crate) const RULES: &[RuleInfo] = &[
 /// Longest key file.
 const KEY_FILE_MAX: usize = 32 * 1024;
 
-/// Private keys between their BEGIN and END lines; to the end of the base64 text where the END line is missing.
-pub(crate) fn key_files(text: &[u8], hits: &mut Vec<Hit>) {
+/// Private keys between their BEGIN and END lines, to the end of the base64 text where the END line is missing; and keys that
+/// no trigger would find.
+pub(crate) fn blocks(text: &[u8], hits: &mut Vec<Hit>) {
     let mut done = 0;
+    // The ids of keys at Amazon are the one format that often has neither digit nor dash.
+    for head in [&b"AKIA"[..], b"ASIA"] {
+        for start in memchr::memmem::find_iter(text, head) {
+            let body = text[start + 4..].iter().take_while(|b| Body::Upper.takes(**b)).count();
+            if body == 16 && start.checked_sub(1).is_none_or(|i| !text[i].is_ascii_alphanumeric()) {
+                hits.push(Hit { start, end: start + 20, kind: Kind::Secret, rule: SERVICE, weight: weight::BLOCK });
+            }
+        }
+    }
     for start in memchr::memmem::find_iter(text, b"-----BEGIN ") {
         if start < done {
             continue;
@@ -66,11 +76,14 @@ pub(crate) fn key_files(text: &[u8], hits: &mut Vec<Hit>) {
     }
 }
 
-/// Remembers the last long word, so that a word of many digits is looked at once.
+/// Remembers the last word, so that a word of many digits is looked at once.
 #[derive(Default)]
 pub(crate) struct Words {
     end: usize,
 }
+
+/// Shortest key with a head, in bytes.
+const KEY_MIN: usize = 19;
 
 const fn in_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
@@ -85,6 +98,9 @@ impl Words {
         let floor = self.end.max(at.saturating_sub(512));
         let start = at - text[floor..at].iter().rev().take_while(|b| in_word(**b)).count();
         self.end = at + text[at..].iter().take(4096).take_while(|b| in_word(**b)).count();
+        if self.end - start < KEY_MIN {
+            return None;
+        }
         let word = &text[start..self.end];
         let mut fresh = true;
         for (i, &b) in word.iter().enumerate() {
@@ -109,7 +125,8 @@ fn known(word: &[u8], i: usize, _next: Option<u8>) -> Option<(&'static str, usiz
     if let Some(len) = jwt(rest) {
         return Some((JWT, len));
     }
-    let bucket = HEADS.iter().filter(|head| rest.starts_with(head.head.as_bytes()));
+    let first = rest.first();
+    let bucket = HEADS.iter().filter(|head| head.head.as_bytes().first() == first && rest.starts_with(head.head.as_bytes()));
     for head in bucket {
         let body = &rest[head.head.len()..];
         let len = body.iter().take_while(|b| head.body.takes(**b)).count();
@@ -210,13 +227,18 @@ fn name(plain: &str) -> Option<Name> {
     let bare: String = plain.chars().filter(|c| c.is_alphanumeric()).collect();
     if bare.ends_with("authorization") {
         Some(Name::Authorization)
-    } else if PASSWORDS.iter().any(|end| bare.ends_with(end)) {
+    } else if ends_with_any(&bare, PASSWORDS) {
         Some(Name::Password)
-    } else if KEYS.iter().any(|end| bare.ends_with(end)) {
+    } else if ends_with_any(&bare, KEYS) {
         Some(Name::Key)
     } else {
         None
     }
+}
+
+fn ends_with_any(name: &str, ends: &[&str]) -> bool {
+    let last = name.as_bytes().last();
+    ends.iter().any(|end| end.as_bytes().last() == last && name.ends_with(end))
 }
 
 /// A value behind the `:` or `=` at `at`, where the name before it says that it is secret.

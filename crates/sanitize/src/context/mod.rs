@@ -19,12 +19,14 @@ pub(crate) const BEFORE: usize = 72;
 /// Bytes behind a value in which a keyword counts.
 const AFTER: usize = 32;
 /// Keywords kept of one window; the nearest ones.
-const KEPT: usize = 12;
+const KEPT: usize = 16;
 
 /// What a keyword announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Phone,
+    /// What a phone may be called right behind its number: office, home.
+    Desk,
     /// Words around a phone number: call, reach, answering at.
     Call,
     Card,
@@ -53,8 +55,51 @@ pub(crate) enum Word {
 #[derive(Clone, Copy)]
 struct Seen {
     word: Word,
+    /// Where the keyword ends.
+    end: usize,
     /// Where its value would begin.
     value: usize,
+}
+
+/// The keywords met on the way through a text. Each byte is read once, however many places there are.
+#[derive(Default)]
+pub(crate) struct Keywords {
+    seen: Vec<Seen>,
+    /// Read up to here.
+    done: usize,
+}
+
+impl Keywords {
+    /// The keywords in the window before `at`, which does not go back from call to call.
+    pub(crate) fn before(&mut self, text: &[u8], at: usize) -> Before {
+        let mut from = at.saturating_sub(BEFORE);
+        if let Some(token) = memchr::memrchr(OPAQUE, &text[from..at]) {
+            from += token + 1;
+        }
+        self.read(text, from.max(self.done), at);
+        self.done = self.done.max(at);
+        let old = self.seen.iter().take_while(|s| s.end <= from).count();
+        self.seen.drain(..old);
+        let mut before = Before { seen: [Seen { word: Word::Thing, end: 0, value: 0 }; KEPT], count: 0, at };
+        let kept = self.seen.len().saturating_sub(KEPT);
+        for (place, seen) in before.seen.iter_mut().zip(&self.seen[kept..]) {
+            *place = *seen;
+            before.count += 1;
+        }
+        before
+    }
+
+    fn read(&mut self, text: &[u8], from: usize, at: usize) {
+        if from >= at {
+            return;
+        }
+        let plain = Plain::read(text, from, at);
+        let seen = &mut self.seen;
+        LEXICON.each(&plain, text, |words, _, end| {
+            let value = link(text, end, at);
+            seen.extend(words.iter().map(|&word| Seen { word, end, value }));
+        });
+    }
 }
 
 /// The keywords before a place.
@@ -65,30 +110,9 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// Reads the window before `at`.
+    /// Reads the window before `at` on its own.
     pub(crate) fn read(text: &[u8], at: usize) -> Self {
-        let mut before = Self { seen: [Seen { word: Word::Thing, value: usize::MAX }; KEPT], count: 0, at };
-        let mut from = at.saturating_sub(BEFORE);
-        if let Some(token) = memchr::memrchr(OPAQUE, &text[from..at]) {
-            from += token + 1;
-        }
-        let plain = Plain::read(text, from, at);
-        LEXICON.each(&plain, text, |words, _, end| {
-            let value = link(text, end, at);
-            for &word in words {
-                before.push(Seen { word, value });
-            }
-        });
-        before
-    }
-
-    fn push(&mut self, seen: Seen) {
-        if self.count == KEPT {
-            self.seen.rotate_left(1);
-            self.count -= 1;
-        }
-        self.seen[self.count] = seen;
-        self.count += 1;
+        Keywords::default().before(text, at)
     }
 
     fn iter(&self) -> impl DoubleEndedIterator<Item = &Seen> {
@@ -118,6 +142,14 @@ impl Before {
         })
     }
 
+    /// The national ids with a keyword in the window, as bits.
+    pub(crate) fn nationals(&self) -> u128 {
+        self.iter().fold(0, |bits, s| match s.word {
+            Word::National(id) => bits | 1 << id,
+            _ => bits,
+        })
+    }
+
     /// Whether no keyword was met at all.
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
@@ -139,11 +171,8 @@ pub(crate) fn after(text: &[u8], end: usize, word: Word) -> bool {
     let plain = Plain::read(text, end + gap, to);
     let mut found = false;
     LEXICON.each(&plain, text, |words, start, stop| {
-        let own = text[stop..]
-            .iter()
-            .find(|b| !matches!(b, b' ' | b'.'))
-            .is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
-        found |= start == end + gap && words.contains(&word) && !own;
+        let own = text[stop..].iter().find(|b| !matches!(b, b' ' | b'.')).is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
+        found |= start == end + gap && words.iter().any(|w| *w == word || word == Word::Phone && *w == Word::Desk) && !own;
     });
     found
 }
@@ -156,6 +185,8 @@ struct Entry {
     open_right: bool,
     /// Counts in capitals only: `CAP` is a postal code, `cap` a hat.
     capitals: bool,
+    /// Counts with its diacritics only: `né` is a birth, `ne` is not.
+    exact: Option<&'static str>,
     latin: bool,
 }
 
@@ -170,20 +201,24 @@ impl Lexicon {
     fn build() -> Self {
         let mut by_pattern: BTreeMap<String, Entry> = BTreeMap::new();
         let own = words::WORDS.iter().flat_map(|(word, list)| list.iter().map(|keyword| (*word, *keyword)));
-        let ids = (0u8..)
-            .zip(national::ids())
-            .flat_map(|(i, id)| id.words.iter().map(move |keyword| (Word::National(i), *keyword)));
+        let ids = (0u8..).zip(national::ids()).flat_map(|(i, id)| id.words.iter().map(move |keyword| (Word::National(i), *keyword)));
         for (word, keyword) in own.chain(ids) {
-            let bare = keyword.trim_matches('*');
+            let exact = keyword.strip_prefix('=');
+            let bare = exact.unwrap_or(keyword).trim_matches('*');
             let entry = by_pattern.entry(plain::lower(bare)).or_insert_with(|| Entry {
                 words: Vec::new(),
                 open_left: keyword.starts_with('*'),
                 open_right: keyword.ends_with('*'),
                 capitals: bare.bytes().any(|b| b.is_ascii_uppercase()),
-                latin: bare.is_ascii() || plain::lower(bare).is_ascii(),
+                exact,
+                latin: plain::lower(bare).is_ascii(),
             });
             entry.open_right |= keyword.ends_with('*');
             entry.words.push(word);
+            // The same letters without the demand win.
+            if exact.is_none() {
+                entry.exact = None;
+            }
         }
         let (patterns, entries): (Vec<_>, Vec<_>) = by_pattern.into_iter().unzip();
         let build = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&patterns);
@@ -216,6 +251,9 @@ impl Lexicon {
             if entry.capitals && text[start..end].iter().any(u8::is_ascii_lowercase) {
                 continue;
             }
+            if entry.exact.is_some_and(|exact| !String::from_utf8_lossy(&text[start..end]).to_lowercase().starts_with(exact)) {
+                continue;
+            }
             take(&entry.words, start, end);
         }
     }
@@ -242,8 +280,7 @@ fn link(text: &[u8], mut at: usize, limit: usize) -> usize {
             return limit;
         }
         if text[at] >= 0x80
-            && let Some(len) =
-                words::SIGNS.iter().find(|sign| text[at..limit].starts_with(sign.as_bytes())).map(|sign| sign.len())
+            && let Some(len) = words::SIGNS.iter().find(|sign| text[at..limit].starts_with(sign.as_bytes())).map(|sign| sign.len())
         {
             at += len;
             continue;
@@ -252,8 +289,11 @@ fn link(text: &[u8], mut at: usize, limit: usize) -> usize {
         if len == 0 || len > 16 || (at + len == limit && text.get(limit).is_some_and(u8::is_ascii_alphanumeric)) {
             return at;
         }
-        let word = plain::lower(&String::from_utf8_lossy(&text[at..at + len]));
-        if words::FILLERS.binary_search(&word.as_str()).is_err() {
+        // `S-SW 332` is a plate, not a filler and a dash.
+        if matches!(text[at + len..limit.max(at + len)], [b'-', next, ..] if next.is_ascii_alphanumeric()) || at + len + 1 == limit && text[at + len] == b'-' {
+            return at;
+        }
+        if !plain::is_filler(&text[at..at + len]) {
             return at;
         }
         at += len;
@@ -270,17 +310,7 @@ mod tests {
 
     #[test]
     fn links_lead_to_values() {
-        for text in [
-            "Phone: ",
-            "Tél. : ",
-            "phone_number = ",
-            "\"phone\":\"",
-            "My phone number is ",
-            "电话：",
-            "电话是",
-            "Phone:\n",
-            "TELEFONNUMMER ",
-        ] {
+        for text in ["Phone: ", "Tél. : ", "phone_number = ", "\"phone\":\"", "My phone number is ", "电话：", "电话是", "Phone:\n", "TELEFONNUMMER "] {
             assert!(keyed(text, Word::Phone), "{text}");
         }
         for text in ["Phone, then ", "telephoned ", "xtel ", "phone 12 "] {

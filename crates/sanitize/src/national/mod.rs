@@ -1,0 +1,245 @@
+//! Does a number that a state gives to a person begin here?
+//!
+//! Each id is a row of a table: its keywords, the forms in which it is printed, and its check. Right behind its own keyword any
+//! separators and any check digit do; near its keyword, or behind a general one (`ID number`), the check must agree; without a
+//! keyword only a form marked `!` counts, one that is rare by itself or has a strong check.
+
+mod americas;
+mod asia;
+mod europe;
+mod north;
+mod world;
+
+use std::sync::LazyLock;
+
+use crate::{
+    Kind,
+    context::Word,
+    run::{Run, Sep},
+    scanner::{Hit, Spot, weight},
+};
+
+/// One kind of number.
+pub(crate) struct Id {
+    /// Name of its rule.
+    pub(crate) rule: &'static str,
+    /// Where its format is from.
+    pub(crate) source: &'static str,
+    /// Its keywords; see `context::words` for `*` and capitals.
+    pub(crate) words: &'static [&'static str],
+    /// As printed: `9` a digit, `A` a letter, `*` either, the rest separators; `!` in front: counts without a keyword.
+    forms: &'static [&'static str],
+    /// Whether the signs, upper case and without separators, agree with the format's inner rules; nothing where it has none.
+    check: Option<fn(&[u8]) -> bool>,
+}
+
+impl Id {
+    fn allows(&self, signs: &[u8]) -> bool {
+        self.check.is_none_or(|check| check(signs))
+    }
+}
+
+/// All ids. Their order is the index in `Word::National`.
+pub(crate) fn ids() -> &'static [Id] {
+    static IDS: LazyLock<Vec<Id>> = LazyLock::new(|| {
+        let mut ids = Vec::new();
+        for part in [europe::ids, north::ids, asia::ids, americas::ids, world::ids] {
+            ids.extend(part());
+        }
+        ids
+    });
+    &IDS
+}
+
+/// Longest id, in signs.
+const LONGEST: usize = 20;
+
+/// A form taken apart.
+struct Form {
+    id: u8,
+    /// `9`, `A` or `*` for each sign.
+    signs: Vec<u8>,
+    /// Length and separator of each group.
+    groups: Vec<(usize, Sep)>,
+    anywhere: bool,
+}
+
+/// Forms by their number of signs.
+static FORMS: LazyLock<Vec<Vec<Form>>> = LazyLock::new(|| {
+    let mut by_len: Vec<Vec<Form>> = (0..=LONGEST).map(|_| Vec::new()).collect();
+    for (i, id) in (0u8..).zip(ids()) {
+        for form in id.forms {
+            let form = Form::parse(i, form);
+            if let Some(list) = by_len.get_mut(form.signs.len()) {
+                list.push(form);
+            }
+        }
+    }
+    by_len
+});
+
+impl Form {
+    fn parse(id: u8, text: &str) -> Self {
+        let bare = text.trim_start_matches('!');
+        let mut form = Self { id, signs: Vec::new(), groups: vec![(0, Sep::None)], anywhere: bare.len() < text.len() };
+        for sign in bare.bytes() {
+            let sep = match sign {
+                b'-' => Sep::Dash,
+                b' ' => Sep::Space,
+                b'.' => Sep::Dot,
+                b'/' => Sep::Slash,
+                _ => {
+                    form.signs.push(sign);
+                    if let Some(last) = form.groups.last_mut() {
+                        last.0 += 1;
+                    }
+                    continue;
+                }
+            };
+            form.groups.push((0, sep));
+        }
+        form
+    }
+
+    /// Whether signs are of the right classes.
+    fn takes(&self, signs: &[u8]) -> bool {
+        self.signs.iter().zip(signs).all(|(class, sign)| match class {
+            b'9' => sign.is_ascii_digit(),
+            b'A' => sign.is_ascii_uppercase(),
+            _ => true,
+        })
+    }
+
+    /// Whether the run's groups are those of the form; a line break stands for any separator, and may also split a group.
+    fn printed(&self, run: &Run, len: usize) -> bool {
+        let Some(groups) = run.head(len) else { return false };
+        if groups.len() == self.groups.len() {
+            return groups.iter().zip(&self.groups).all(|(g, (n, sep))| g.len() == *n && (g.sep == *sep || g.sep == Sep::Line));
+        }
+        false
+    }
+}
+
+pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
+    let first = hits.len();
+    for (id, value) in spot.before.national() {
+        hits.extend(keyed(spot, id, value));
+    }
+    if hits.len() > first || spot.run.len() < 7 {
+        return;
+    }
+    hits.extend(unkeyed(spot));
+}
+
+/// Right behind the keyword of `id`, which has its value at `value`.
+fn keyed(spot: &Spot, id: u8, value: usize) -> Option<Hit> {
+    let other;
+    let run = if value == spot.start {
+        &spot.run
+    } else if spot.start - value <= 8 && spot.text[value..spot.start].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'-' | b'.')) {
+        // Letters before the first digit: `AB 12 34 56 C`.
+        other = Run::read(spot.text, value);
+        &other
+    } else {
+        return None;
+    };
+    let kind = &ids()[usize::from(id)];
+    let mut best: Option<(bool, usize)> = None;
+    for len in (1..=LONGEST.min(run.len())).filter(|&len| run.ends(len)) {
+        let signs = &run.signs()[..len];
+        if FORMS[len].iter().any(|form| form.id == id && form.takes(signs)) {
+            best = best.max(Some((kind.allows(signs), len)));
+        }
+    }
+    let (valid, len) = best?;
+    let weight = if valid { weight::KEYED_VALID } else { weight::KEYED };
+    let mut end = run.end(len);
+    // Hong Kong prints the check digit in brackets.
+    if let [b'(', digit, b')', ..] = spot.text[end..]
+        && digit.is_ascii_alphanumeric()
+    {
+        end += 3;
+    }
+    Some(Hit { start: value, end, kind: Kind::NationalId, rule: kind.rule, weight })
+}
+
+/// Valid, and near a keyword, behind a general one, or in a form that needs none.
+fn unkeyed(spot: &Spot) -> Option<Hit> {
+    let run = &spot.run;
+    let general = spot.before.keyed(Word::Identity);
+    let quiet = spot.before.is_empty();
+    let thing = spot.before.keyed(Word::Thing) || spot.continued || spot.before.keyed(Word::Phone);
+    let nearby = spot.before.nationals();
+    let mut best: Option<Hit> = None;
+    for len in (7..=LONGEST.min(run.len())).filter(|&len| run.ends(len)) {
+        let signs = &run.signs()[..len];
+        let free = !thing && alone(spot, run.end(len));
+        if quiet && !free {
+            continue;
+        }
+        for form in &FORMS[len] {
+            let free = free && form.anywhere;
+            let near = nearby >> form.id & 1 == 1;
+            if !(free || near || general) || !form.takes(signs) {
+                continue;
+            }
+            let weight = match (general, near, free) {
+                (true, ..) => weight::KEYED_VALID,
+                (_, true, _) => weight::NEAR,
+                (.., true) => weight::FREE,
+                _ => continue,
+            };
+            let id = &ids()[usize::from(form.id)];
+            if best.is_none_or(|b| weight > b.weight) && (general || form.printed(run, len)) && id.allows(signs) {
+                best = Some(Hit { start: spot.start, end: run.end(len), kind: Kind::NationalId, rule: id.rule, weight });
+            }
+        }
+    }
+    best
+}
+
+/// Nothing that makes it a part of a longer number, name or path touches the value.
+fn alone(spot: &Spot, end: usize) -> bool {
+    let (next, further) = (spot.byte(end), spot.byte(end + 1));
+    let behind = matches!(next, b'.' | b',' | b'-' | b'/' | b':' | b'+') && further.is_ascii_alphanumeric() || matches!(next, b'_' | b'%' | b'=' | b'\\');
+    let before = matches!(spot.previous(), b'_' | b'-' | b'.' | b'/' | b'\\' | b'+' | b'%' | b'$' | b'=' | b'&' | b'?');
+    !(behind || before && spot.start >= 2 && !spot.text[spot.start - 2].is_ascii_whitespace())
+}
+
+/// Whether the whole of `field` is a valid number in one of its printed forms.
+pub(crate) fn whole(field: &[u8]) -> Option<&'static str> {
+    let run = Run::read(field, 0);
+    let len = run.len();
+    if len == 0 || len > LONGEST || run.end(len) != field.len() || !field.iter().any(u8::is_ascii_digit) {
+        return None;
+    }
+    let signs = run.signs();
+    let form = FORMS[len].iter().find(|form| form.takes(signs) && form.printed(&run, len) && ids()[usize::from(form.id)].check.is_some_and(|check| check(signs)))?;
+    Some(ids()[usize::from(form.id)].rule)
+}
+
+/// Day, month and year of six digits, of which two of the year; whether that can be a date.
+fn date6(day: &[u8], month: &[u8]) -> bool {
+    crate::checks::day_month(crate::checks::number(day), crate::checks::number(month), None)
+}
+
+/// Whether eight digits are a date in the order year, month, day, of a person alive.
+fn date8(digits: &[u8]) -> bool {
+    let year = crate::checks::number(&digits[..4]);
+    (1880..2100).contains(&year) && crate::checks::day_month(crate::checks::number(&digits[6..8]), crate::checks::number(&digits[4..6]), Some(year))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_of_known_signs() {
+        for id in ids() {
+            for form in id.forms {
+                assert!(form.trim_start_matches('!').bytes().all(|b| b"9A* -./".contains(&b)), "{}: {form}", id.rule);
+                assert!(Form::parse(0, form).signs.len() <= LONGEST, "{}", id.rule);
+            }
+        }
+    }
+}

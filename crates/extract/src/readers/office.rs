@@ -8,7 +8,7 @@ use docling::{
 
 use crate::Kind;
 use crate::detect;
-use crate::readers::{Found, Read, Refusal};
+use crate::readers::{Found, Read, Refusal, flatten};
 
 /// An office file of a known kind.
 pub(super) fn read(kind: Kind, bytes: Vec<u8>) -> Read {
@@ -30,7 +30,7 @@ pub(super) fn read(kind: Kind, bytes: Vec<u8>) -> Read {
     if bytes.starts_with(b"PK") {
         check_sizes(&bytes)?;
     }
-    convert(format, extension, bytes, "office")
+    convert(format, extension, flatten::package(kind, bytes), "office")
 }
 
 /// The largest part of markup in a package, unpacked, in bytes. The worker's environment tells the library the same.

@@ -1,7 +1,7 @@
 //! Text in any encoding, as it is; HTML without its tags.
 
 use crate::charset;
-use crate::readers::{Budget, Found, Read, Refusal, office};
+use crate::readers::{Budget, Found, Read, Refusal, flatten, office};
 use crate::{Kind, tidy};
 
 /// The byte-order mark.
@@ -34,7 +34,8 @@ pub(super) fn html(bytes: Vec<u8>, _budget: &Budget) -> Read {
 pub(super) fn html_text(html: String) -> Read {
     let title = html_title(&html);
     // The mark outranks what the page says of its encoding, which no longer holds.
-    let marked = if html.starts_with(MARK) { html } else { format!("{MARK}{html}") };
+    let marked = format!("{MARK}{}", flatten::html(html.trim_start_matches(MARK)));
+    drop(html);
     let mut found = office::convert(docling::InputFormat::Html, "html", marked.into_bytes(), "html")?;
     found.title = title.or(found.title);
     Ok(found)

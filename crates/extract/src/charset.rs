@@ -96,14 +96,15 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Whether bytes may be text in some encoding: no zero bytes (but UTF-16's) and hardly any control characters.
+/// Whether bytes may be text in some encoding: UTF-16, or hardly any zero bytes and control characters.
 pub(crate) fn looks_like_text(bytes: &[u8]) -> bool {
     if Encoding::for_bom(bytes).is_some() || utf16_without_mark(bytes).is_some() || utf32(bytes).is_some() {
         return true;
     }
     let sample = &bytes[..bytes.len().min(64 * 1024)];
-    let control = sample.iter().filter(|byte| matches!(byte, 0x01..=0x08 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f)).count();
-    memchr::memchr(0, sample).is_none() && control * 100 <= sample.len()
+    let control = sample.iter().filter(|byte| matches!(byte, 0x00..=0x08 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f)).count();
+    // Bytes of packed or random data are control characters one time in nine.
+    control * 33 <= sample.len()
 }
 
 /// The label of an HTML document's own declaration, or of an XML declaration: `charset=` or `encoding=` near the top.

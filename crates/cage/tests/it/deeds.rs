@@ -2,10 +2,12 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::OnceLock;
 
 use bastion_cage::{Profile, prepare};
-use std::os::unix::process::ExitStatusExt;
+use rustix::process::Pid;
 
 const MEMORY: u64 = 512 << 20;
 
@@ -28,9 +30,7 @@ const FORBIDDEN: &[(&str, Deed)] = &[
     ("make_a_pipe", |_| std::io::pipe().is_ok()),
     ("start_a_program", |_| Command::new("/bin/true").status().is_ok()),
     ("start_a_thread", |_| std::thread::Builder::new().spawn(|| ()).is_ok()),
-    ("signal_the_parent", |_| {
-        rustix::process::getppid().is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
-    }),
+    ("signal_the_parent", |_| rustix::process::test_kill_process(parent()).is_ok()),
     ("make_executable_memory", |_| memmap2::MmapMut::map_anon(4096).is_ok_and(|map| map.make_exec().is_ok())),
     ("take_more_memory", |_| Vec::<u8>::new().try_reserve_exact(1 << 30).is_ok()),
     ("change_a_limit", |_| {
@@ -38,10 +38,7 @@ const FORBIDDEN: &[(&str, Deed)] = &[
         rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).is_ok()
     }),
     ("leave_the_folder", |_| std::env::set_current_dir("/").is_ok()),
-    ("read_the_environment_of_the_parent", |_| {
-        rustix::process::getppid()
-            .is_some_and(|pid| std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).is_ok())
-    }),
+    ("read_the_environment_of_the_parent", |_| std::fs::read(format!("/proc/{}/environ", parent().as_raw_nonzero())).is_ok()),
 ];
 
 /// Each must work inside too.
@@ -59,7 +56,15 @@ const ALLOWED: &[(&str, Deed)] = &[
     }),
 ];
 
+/// The parent, asked for before the cage is closed.
+static PARENT: OnceLock<Pid> = OnceLock::new();
+
+fn parent() -> Pid {
+    *PARENT.get().unwrap()
+}
+
 pub(crate) fn main() -> ExitCode {
+    PARENT.set(rustix::process::getppid().unwrap()).unwrap();
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["free", deed, folder] => exit(find(deed)(Path::new(folder))),

@@ -286,6 +286,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("RUST_BACKTRACE", "0"),
     ("LC_ALL", "C.UTF-8"),
     ("TZ", "UTC"),
+    // The office library's own bound on a part of a package, as `readers::office::MAX_PART`.
+    ("DOCLING_RS_MAX_PART_BYTES", "268435456"),
 ];
 
 /// A name is a hint, and its end (`.docx`) the part that hints.

@@ -43,10 +43,10 @@ pub(super) fn death(status: Option<ExitStatus>, said: &[u8]) -> Death {
 }
 
 impl Death {
-    /// Whether the file may have been innocent. Not where it used up its seconds by itself.
+    /// Whether the file may have been innocent: not where it was late although it had a fair share of the processor.
     pub(super) fn worth_another_try(&self, limits: &Limits) -> bool {
         match *self {
-            Self::Late { processor } => processor < f64::from(limits.seconds) / 2.0,
+            Self::Late { processor } => processor < f64::from(limits.seconds) / 4.0,
             Self::Processor => false,
             _ => true,
         }

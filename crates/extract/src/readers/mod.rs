@@ -5,6 +5,7 @@
 
 mod archive;
 mod fb2;
+mod flatten;
 mod mail;
 mod office;
 mod pdf;

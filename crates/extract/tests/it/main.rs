@@ -16,7 +16,7 @@ const PLANTED: &str = "The heron waits by the quiet harbour.";
 
 fn config() -> PoolConfig {
     PoolConfig {
-        worker: env!("CARGO_BIN_EXE_bastion-extract-worker").into(),
+        worker: env!("CARGO_BIN_EXE_extract_worker").into(),
         worker_args: Vec::new(),
         workers: 1,
         uncaged: false,

@@ -1,1 +1,37 @@
-//! bastion-trust
+//! Who may prepare and read what, and who says so: the manifest, the gate, certificates, signatures.
+//!
+//! Bytes go in, [`Admitted`] or [`Refused`] comes out, and everything that prepares or serves takes an [`Admitted`].
+//! One [`Gate`] owns the roots, the floor and the clock. The crate refuses to trust a certificate merely because it
+//! lies beside the manifest, to obey what it did not verify, and to fall back to what it obeyed before.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
+
+pub mod ca;
+pub mod gate;
+pub mod live;
+pub mod manifest;
+pub mod peer;
+pub mod scope;
+
+mod anchors;
+mod cert;
+mod chain;
+mod crl;
+mod ecdsa;
+mod error;
+mod floor;
+mod names;
+mod read;
+mod roots;
+mod yaml;
+
+pub use anchors::Anchors;
+pub use cert::MAX_CERT_BYTES;
+pub use chain::Usage;
+pub use error::{Fault, FileError, MalformedError, RefusalCode, Refused};
+pub use gate::{Admitted, Gate, GateSettings, SIGNATURE_ALG, Standing};
+pub use live::LivePolicy;
+pub use manifest::{Manifest, ParsedManifest, parse, payload};
+pub use names::{AgentId, CommonName};
+pub use peer::{Peer, PeerChain, PeerError};
+pub use roots::ResolvedRoot;
+pub use scope::{BUILTIN_EXCLUDES, Scope};

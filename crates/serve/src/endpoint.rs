@@ -15,6 +15,7 @@ use bastion_host::files::{self, PRIVATE_FILE};
 use bastion_retrieval::Embedder;
 use bastion_store::Layout;
 use bastion_trust::LivePolicy;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
@@ -35,6 +36,8 @@ use crate::tls::{ServerTls, TlsError, TlsFiles};
 
 /// How long a handshake may take (serve.md).
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a peer whose handshake failed may take to hear why.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How long requests that run may take to end when the endpoint stops.
 const GRACE: Duration = Duration::from_secs(10);
 /// How often the audit is synced; serve.md promises a second.
@@ -299,7 +302,7 @@ impl Host {
     async fn shake_hands(self, stream: TcpStream, peer: SocketAddr, alive: mpsc::Sender<()>) {
         let _ = stream.set_nodelay(true);
         let acceptor = TlsAcceptor::from(self.tls.current());
-        let why = match timeout(HANDSHAKE, acceptor.accept(stream)).await {
+        let why = match timeout(HANDSHAKE, acceptor.accept(stream).into_fallible()).await {
             Ok(Ok(stream)) => {
                 let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
                 tokio::spawn(async move {
@@ -308,7 +311,12 @@ impl Host {
                 });
                 return;
             }
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err((error, stream))) => {
+                // a client in TLS 1.3 is in the middle of its request by now, and the alert that says why would be
+                // lost if the socket was closed on what it sent
+                let _ = timeout(FAREWELL, see_off(stream)).await;
+                error.to_string()
+            }
             Err(_) => "it took more than 10 s".to_owned(),
         };
         self.notices.caused(&format!("{}: the TLS handshake failed: {why}", peer.ip().to_canonical()));
@@ -330,6 +338,18 @@ impl Host {
         };
         self.service.converse(connection, Session::new(chain)).await;
     }
+}
+
+/// Says that nothing more will come, and takes what still does, up to a bound.
+async fn see_off(mut stream: TcpStream) -> io::Result<()> {
+    stream.shutdown().await?;
+    let mut taken = [0; 4096];
+    for _ in 0..16 {
+        if stream.read(&mut taken).await? == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Forgets handshakes that are over; where there are still too many, ends the oldest.

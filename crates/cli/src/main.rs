@@ -1,2 +1,21 @@
-//! bastion
-fn main() {}
+//! `bastion`: arguments, wiring, words and exit codes. Everything it does is done by the other crates.
+#![allow(clippy::disallowed_methods)] // this crate and `host` are where the process meets the machine
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod args;
+mod commands;
+mod registry;
+mod settings;
+mod terminal;
+mod words;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // The reader of untrusted files cages itself before anything else happens in the process.
+    if std::env::args_os().nth(1).is_some_and(|arg| arg == settings::WORKER_ARG) {
+        return bastion_extract::worker_main();
+    }
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    words::exit_code(commands::run(args::parse()))
+}

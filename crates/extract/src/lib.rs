@@ -1,1 +1,46 @@
-//! bastion-extract
+//! What text does a file hold? Asked of bytes that may be hostile, answered by a process that can do nothing else.
+//!
+//! [`Pool`] keeps worker processes (the program itself, started again and caged by `bastion-cage` before it reads a
+//! byte) and gives each file to one of them over a pipe. A file that crashes, hangs or eats its worker costs itself
+//! only: it comes back as [`Outcome::Failed`] with a reason, and the worker is replaced. Failures of a file are data;
+//! a [`PoolError`] is the machine's fault (no program to start, no cage to be had) and ends the stage.
+//!
+//! What a worker answers is not trusted either: the pool checks that it is UTF-8, within the limit, and free of
+//! control characters. Neither errors nor details ever hold text of a document.
+//!
+//! Readers live in [`readers`](crate), one per family of formats: bytes → text, chosen by content first
+//! ([`detect`]) and by name second. `docs/readers.md` lists formats, choices and known gaps.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
+
+mod charset;
+mod detect;
+mod document;
+mod external;
+mod language;
+mod pool;
+mod readers;
+mod tidy;
+mod wire;
+mod worker;
+
+pub use detect::{Detected, Kind, detect};
+pub use document::{Document, FailReason, Job, Limits, Outcome, SkipReason};
+pub use external::{ExternalReaders, Tool, probe_external};
+pub use pool::{Pool, PoolConfig, PoolError};
+pub use worker::worker_main;
+
+/// Version of the built-in readers: raised in every commit that changes what any of them makes of a file.
+const READERS: u32 = 1;
+
+/// Names the readers, their libraries and the external programs in use. A change means "extract again": a text that
+/// was made under another fingerprint may differ from what would be made now.
+pub fn fingerprint(external: &ExternalReaders) -> String {
+    let mut name = format!("builtin {READERS}; docling 2.62; pdf_oxide 0.3.78; mail-parser 0.11");
+    for tool in external.tools() {
+        name.push_str("; ");
+        name.push_str(tool.name);
+        name.push(' ');
+        name.push_str(tool.version.as_deref().unwrap_or("?"));
+    }
+    name
+}

@@ -22,6 +22,7 @@ impl Clock for SystemClock {
         Timestamp::now()
     }
 
+    /// Not woken by a signal; a loop that must end soon naps on [`crate::signals::WakingClock`].
     fn nap(&self, duration: Duration) {
         std::thread::park_timeout(duration);
     }
@@ -79,6 +80,23 @@ pub fn rfc3339_millis(t: Timestamp) -> String {
     format!("{t:.3}")
 }
 
+/// A time as records hold it: written by [`rfc3339_millis`], read from any RFC 3339 time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UtcMillis(pub Timestamp);
+
+impl serde::Serialize for UtcMillis {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&rfc3339_millis(self.0))
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for UtcMillis {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +107,14 @@ mod tests {
         assert_eq!(rfc3339_millis(whole), "2026-01-02T03:04:05.000Z");
         let fine: Timestamp = "2026-01-02T03:04:05.123456Z".parse().unwrap();
         assert_eq!(rfc3339_millis(fine), "2026-01-02T03:04:05.123Z");
+    }
+
+    #[test]
+    fn a_recorded_time_reads_back_to_the_millisecond() {
+        let time = UtcMillis("2026-01-02T03:04:05.123Z".parse().unwrap());
+        let text = serde_json::to_string(&time).unwrap();
+        assert_eq!(text, r#""2026-01-02T03:04:05.123Z""#);
+        assert_eq!(serde_json::from_str::<UtcMillis>(&text).unwrap(), time);
     }
 
     #[test]

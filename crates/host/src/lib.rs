@@ -11,3 +11,6 @@
 pub mod clock;
 pub mod files;
 pub mod jsonl;
+pub mod lock;
+pub mod process;
+pub mod signals;

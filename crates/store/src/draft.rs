@@ -9,7 +9,11 @@ use bastion_host::clock::rfc3339_millis;
 use bastion_host::files::{self, PRIVATE_FILE};
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
-use crate::{ChunkRow, DocId, DocRow, Layout, NewDoc, PathRow, StoreError, rows, served};
+use crate::{ChunkRow, DocId, DocRow, Layout, NewDoc, PathRow, Pieces, StoreError, rows, served};
+
+/// The lines of `catalog/files.jsonl` and `catalog/dirs.jsonl`.
+const FILE_CARDS: &str = "SELECT card FROM path WHERE card IS NOT NULL ORDER BY shown, root, path";
+const DIR_CARDS: &str = "SELECT card FROM dir ORDER BY shown, root";
 
 /// The next generation while a sweep builds it.
 ///
@@ -139,11 +143,12 @@ impl Draft {
 
     /// A document's windows, in order.
     pub fn chunks(&self, ord: u32) -> Result<Vec<ChunkRow>, StoreError> {
-        self.all("SELECT idx, start, end FROM chunk WHERE doc = ?1 ORDER BY idx", &[&ord], |row| {
+        self.all("SELECT idx, start, end, print FROM chunk WHERE doc = ?1 ORDER BY idx", &[&ord], |row| {
             Ok(ChunkRow {
                 index: row.get(0)?,
                 start: row.get::<_, i64>(1)?.cast_unsigned(),
                 end: row.get::<_, i64>(2)?.cast_unsigned(),
+                print: row.get(3)?,
             })
         })
     }
@@ -220,8 +225,8 @@ impl Draft {
         self.execute("DELETE FROM chunk WHERE doc = ?1", &[&ord])?;
         for chunk in chunks {
             self.execute(
-                "INSERT INTO chunk (doc, idx, start, end) VALUES (?1, ?2, ?3, ?4)",
-                &[&ord, &chunk.index, &chunk.start.cast_signed(), &chunk.end.cast_signed()],
+                "INSERT INTO chunk (doc, idx, start, end, print) VALUES (?1, ?2, ?3, ?4, ?5)",
+                &[&ord, &chunk.index, &chunk.start.cast_signed(), &chunk.end.cast_signed(), &chunk.print],
             )?;
         }
         let count = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
@@ -263,42 +268,55 @@ impl Draft {
         )
     }
 
-    /// Replaces every folder card: (sanitized path, card).
-    pub fn put_dirs(&mut self, dirs: &[(String, String)]) -> Result<(), StoreError> {
+    /// Windows with the same print as one that is to be embedded, in documents that have vectors of `model`.
+    pub fn chunks_like(&self, print: i64, model: &str) -> Result<Vec<(u32, ChunkRow)>, StoreError> {
+        self.all(
+            "SELECT doc.ord, idx, start, end, print FROM chunk JOIN doc ON doc.ord = chunk.doc WHERE print = ?1 AND model = ?2 LIMIT 4",
+            &[&print, &model],
+            |row| {
+                let (start, end) = (row.get::<_, i64>(2)?.cast_unsigned(), row.get::<_, i64>(3)?.cast_unsigned());
+                Ok((row.get(0)?, ChunkRow { index: row.get(1)?, start, end, print: row.get(4)? }))
+            },
+        )
+    }
+
+    /// The document of this number.
+    pub fn doc_by_ord(&self, ord: u32) -> Result<Option<DocRow>, StoreError> {
+        Ok(self.docs_where("ord = ?1", &[&ord])?.pop())
+    }
+
+    /// Replaces every folder card: (sanitized path, root, card).
+    pub fn put_dirs(&mut self, dirs: &[(String, String, String)]) -> Result<(), StoreError> {
         self.execute("DELETE FROM dir", &[])?;
-        for (shown, card) in dirs {
-            self.execute("INSERT OR REPLACE INTO dir (shown, card) VALUES (?1, ?2)", &[shown, card])?;
+        for (shown, root, card) in dirs {
+            self.execute("INSERT OR REPLACE INTO dir (shown, root, card) VALUES (?1, ?2, ?3)", &[shown, root, card])?;
         }
         Ok(())
     }
 
-    /// Every folder card, by sanitized path.
-    pub fn dirs(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.all("SELECT shown, card FROM dir ORDER BY shown", &[], |row| Ok((row.get(0)?, row.get(1)?)))
+    /// Every file card, by sanitized path: the lines of `catalog/files.jsonl`.
+    pub fn file_cards(&self) -> Result<Vec<String>, StoreError> {
+        self.all(FILE_CARDS, &[], |row| row.get(0))
     }
 
-    /// Writes a sanitized text as an immutable piece and gives its name. Writing the same text again is free.
-    pub fn write_piece(&self, doc: &DocId, text: &str) -> Result<String, StoreError> {
-        let name = format!("{doc}-{}.txt", text_print(text));
-        let path = self.layout.pieces().join(&name);
-        // A power loss can leave the name with less than its text; the same name always means the same bytes.
-        if fs::metadata(&path).is_ok_and(|meta| meta.len() == text.len() as u64) {
-            return Ok(name);
-        }
-        let temporary = files::temporary_beside(&path);
-        let written =
-            files::write_new(&temporary, text.as_bytes(), PRIVATE_FILE).and_then(|()| fs::rename(&temporary, &path));
-        written.map_err(|error| {
-            let _ = fs::remove_file(&temporary);
-            StoreError::Io { path, source: error }
-        })?;
-        Ok(name)
+    /// Every folder card, by sanitized path: the lines of `catalog/dirs.jsonl`.
+    pub fn dir_cards(&self) -> Result<Vec<String>, StoreError> {
+        self.all(DIR_CARDS, &[], |row| row.get(0))
+    }
+
+    /// The sanitized texts, for threads that write them.
+    pub fn pieces(&self) -> Pieces {
+        Pieces::new(self.layout.pieces())
     }
 
     /// Reads a piece whole.
     pub fn read_piece(&self, name: &str) -> Result<String, StoreError> {
-        let path = self.layout.pieces().join(name);
-        fs::read_to_string(&path).map_err(StoreError::io(&path))
+        self.pieces().read(name)
+    }
+
+    /// Reads the beginning of a piece: at most `bytes` bytes, never half a character.
+    pub fn read_piece_head(&self, name: &str, bytes: usize) -> Result<String, StoreError> {
+        self.pieces().read_head(name, bytes)
     }
 
     /// Makes this generation the current one: everything it needs is durable, then one rename. `None`: nothing changed.
@@ -422,12 +440,8 @@ impl Committed {
         )?;
         let catalog = self.layout.catalog();
         files::create_private_dir(&catalog).map_err(StoreError::io(&catalog))?;
-        self.write_lines(
-            &catalog.join("files.jsonl"),
-            "SELECT card FROM path WHERE card IS NOT NULL ORDER BY shown, id",
-            |row| row.get(0),
-        )?;
-        self.write_lines(&catalog.join("dirs.jsonl"), "SELECT card FROM dir ORDER BY shown", |row| row.get(0))?;
+        self.write_lines(&catalog.join("files.jsonl"), FILE_CARDS, |row| row.get(0))?;
+        self.write_lines(&catalog.join("dirs.jsonl"), DIR_CARDS, |row| row.get(0))?;
         self.link_texts()?;
         remove_other_generations(&self.layout, Some(&self.name))
     }
@@ -598,17 +612,6 @@ fn sanitize_line(row: &DocRow) -> String {
 /// JSON of plain data: strings, numbers and maps with string keys, which can't fail.
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
-}
-
-/// 16 hexadecimal digits that tell one sanitized text of a document from another.
-fn text_print(text: &str) -> String {
-    use sha2::Digest;
-    let digest = sha2::Sha256::digest(text.as_bytes());
-    digest[..8].iter().fold(String::with_capacity(16), |mut hex, byte| {
-        use std::fmt::Write;
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {

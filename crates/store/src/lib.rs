@@ -10,6 +10,7 @@
 mod draft;
 mod ids;
 mod layout;
+mod pieces;
 mod rows;
 mod served;
 mod text;
@@ -17,6 +18,7 @@ mod text;
 pub use draft::{Committed, Draft};
 pub use ids::{DocId, InvalidDocId};
 pub use layout::Layout;
+pub use pieces::Pieces;
 pub use rows::{CatalogPage, ChunkRow, DocRow, NewDoc, PathRow, PathStatus};
 pub use served::{Allowed, Served};
 pub use text::SanitizedText;

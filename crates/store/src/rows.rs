@@ -28,17 +28,20 @@ CREATE TABLE path (
 CREATE INDEX path_doc ON path (doc);
 CREATE INDEX path_shown ON path (shown, id) WHERE card IS NOT NULL;
 CREATE TABLE chunk (
-  doc INTEGER NOT NULL, idx INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
+  doc INTEGER NOT NULL, idx INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, print INTEGER NOT NULL,
   PRIMARY KEY (doc, idx)
 ) WITHOUT ROWID;
-CREATE TABLE dir (shown TEXT PRIMARY KEY, card TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX chunk_print ON chunk (print);
+CREATE TABLE dir (shown TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL, PRIMARY KEY (shown, root)) WITHOUT ROWID;
 ";
 
 /// What the walk knows of one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathStatus {
-    /// Read, or to be read by the next extract.
+    /// Read: `doc` is what it holds.
     Ok,
+    /// New or changed, and not read yet: `doc`, where there is one, is what it held before.
+    Pending,
     /// In scope, but not read: see the reason. What was known of it before is kept.
     Skipped,
 }
@@ -48,6 +51,7 @@ impl PathStatus {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Pending => "pending",
             Self::Skipped => "skipped",
         }
     }
@@ -57,7 +61,11 @@ impl FromStr for PathStatus {
     type Err = std::convert::Infallible;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Ok(if word == "ok" { Self::Ok } else { Self::Skipped })
+        Ok(match word {
+            "ok" => Self::Ok,
+            "pending" => Self::Pending,
+            _ => Self::Skipped,
+        })
     }
 }
 
@@ -186,6 +194,8 @@ pub struct ChunkRow {
     pub start: u64,
     /// One past the last character.
     pub end: u64,
+    /// A short hash of its text: where it is the same, a vector can be taken over after the texts were compared.
+    pub print: i64,
 }
 
 /// One page of cards, each a line of JSON as it stands in `catalog/*.jsonl`.

@@ -101,14 +101,16 @@ impl Served {
     /// One window of a document.
     pub fn chunk(&self, ord: u32, index: u32) -> Result<Option<ChunkRow>, StoreError> {
         let rows = self.lock();
-        let mut query =
-            rows.prepare_cached("SELECT start, end FROM chunk WHERE doc = ?1 AND idx = ?2").map_err(self.failed())?;
+        let mut query = rows
+            .prepare_cached("SELECT start, end, print FROM chunk WHERE doc = ?1 AND idx = ?2")
+            .map_err(self.failed())?;
         query
             .query_row(params![ord, index], |row| {
                 Ok(ChunkRow {
                     index,
                     start: row.get::<_, i64>(0)?.cast_unsigned(),
                     end: row.get::<_, i64>(1)?.cast_unsigned(),
+                    print: row.get(2)?,
                 })
             })
             .optional()
@@ -206,7 +208,7 @@ impl Served {
             .and_then(|mut query| query.query_row(params![prefix, upper], |row| row.get(0)))
             .map_err(self.failed())?;
         let mut query = rows
-            .prepare_cached("SELECT card FROM dir WHERE shown >= ?1 AND (?2 IS NULL OR shown < ?2) ORDER BY shown LIMIT ?3 OFFSET ?4")
+            .prepare_cached("SELECT card FROM dir WHERE shown >= ?1 AND (?2 IS NULL OR shown < ?2) ORDER BY shown, root LIMIT ?3 OFFSET ?4")
             .map_err(self.failed())?;
         let bounded = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let found = query

@@ -452,7 +452,7 @@ fn requested_key(csr: &[u8], host: &str) -> Result<SubjectPublicKeyInfo, CaError
     Ok(SubjectPublicKeyInfo::from_der(info.subject_pki.raw)?)
 }
 
-fn check_host(host: &str) -> Result<(), CaError> {
+pub(crate) fn check_host(host: &str) -> Result<(), CaError> {
     host_name_fault(host).map_or(Ok(()), |fault| Err(CaError::Host { host: host.to_owned(), fault }))
 }
 

@@ -7,16 +7,20 @@
 
 pub mod ca;
 pub mod gate;
+pub mod identity;
+pub mod init;
 pub mod live;
 pub mod manifest;
 pub mod peer;
 pub mod scope;
+pub mod sign;
 
 mod anchors;
 mod cert;
 mod chain;
 mod crl;
 mod ecdsa;
+mod edit;
 mod error;
 mod floor;
 mod names;
@@ -34,4 +38,5 @@ pub use manifest::{Manifest, ParsedManifest, parse, payload};
 pub use names::{AgentId, CommonName};
 pub use peer::{Peer, PeerChain, PeerError};
 pub use roots::ResolvedRoot;
-pub use scope::{BUILTIN_EXCLUDES, Scope};
+pub use scope::{AGENT_DIR, BUILTIN_EXCLUDES, Scope};
+pub use sign::{SignError, Signed, Warning};

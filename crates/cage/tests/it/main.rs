@@ -1,0 +1,19 @@
+//! The promises of the cage, each tried from the inside and, as a control, from the outside.
+//!
+//! A process that has caged itself can't be used for anything else, so this program runs itself again for each deed:
+//! once free, where the deed has to work, and once caged, where it has to fail.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[cfg(target_os = "linux")]
+mod deeds;
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    deeds::main()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    assert!(bastion_cage::prepare(&bastion_cage::Profile { memory: 1 << 30, open_files: 8 }).is_err());
+    println!("SKIPPED: there is no cage on this platform");
+}

@@ -1,0 +1,73 @@
+//! `bastion doctor`: what this machine allows, and what is set up.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::args;
+use crate::settings;
+use crate::terminal::{print_line, styled};
+use crate::words::Exit;
+
+/// One finding.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: String,
+    /// `true`: as it should be; `false`: something does not work; absent: a matter of choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ok: Option<bool>,
+    says: String,
+}
+
+/// `bastion doctor`.
+pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
+    let mut findings = Vec::new();
+    let mut note = |what: &str, ok: Option<bool>, says: String| findings.push(Finding { what: what.to_owned(), ok, says });
+    match settings::state_dir() {
+        Ok(dir) => note("state", None, dir.display().to_string()),
+        Err(error) => note("state", Some(false), format!("{error:#}")),
+    }
+    for layer in bastion_cage::report() {
+        note(&format!("cage: {}", layer.name), Some(layer.ok), layer.says);
+    }
+    for tool in bastion_extract::probe_external() {
+        let says = match (&tool.path, &tool.version) {
+            (Some(path), Some(version)) => format!("{} ({version})", path.display()),
+            (Some(path), None) => path.display().to_string(),
+            (None, _) => "not found; the built-in readers do without".to_owned(),
+        };
+        note(&format!("reader: {}", tool.name), None, says);
+    }
+    match settings::embedding() {
+        Ok(Some(embedding)) => match (embedding.open)() {
+            Ok(embedder) => {
+                let tag = embedder.tag();
+                let place = embedding.host.map_or_else(|| "on this machine".to_owned(), |host| format!("at {host}: text is sent there"));
+                note("embedding model", Some(true), format!("{} ({} dimensions) {place}", tag.name, tag.dims));
+            }
+            Err(error) => note("embedding model", Some(false), error.to_string()),
+        },
+        Ok(None) => note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned()),
+        Err(error) => note("embedding model", Some(false), format!("{error:#}")),
+    }
+    for (name, _, value) in settings::shown() {
+        if let Some(value) = value {
+            note(name, None, value);
+        }
+    }
+    let broken = findings.iter().any(|finding| finding.ok == Some(false));
+    for finding in &findings {
+        if args.json {
+            print_line(&serde_json::to_string(finding)?);
+            continue;
+        }
+        let mark = match finding.ok {
+            Some(true) => styled("32", "ok"),
+            Some(false) => styled("31", "NO"),
+            None => "--".to_owned(),
+        };
+        print_line(&format!("{mark}  {:<26} {}", finding.what, finding.says));
+    }
+    if broken { Err(Exit::Silent(1).into()) } else { Ok(ExitCode::SUCCESS) }
+}

@@ -1,0 +1,124 @@
+//! The agents that this machine knows: what `up` keeps in the state directory.
+//!
+//! One small file an agent, replaced whole. It decides nothing: the manifest does; it only says where to look.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bastion_host::files;
+use bastion_trust::manifest;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::settings;
+
+/// An agent and where its things are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Agent {
+    /// Its id, from the manifest.
+    pub(crate) id: String,
+    /// The owner's host name.
+    pub(crate) owner: String,
+    /// The manifest.
+    pub(crate) manifest: PathBuf,
+    /// The output folder.
+    pub(crate) out: PathBuf,
+    /// The address that `up` bound, without its port; what a client on this machine connects to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<String>,
+}
+
+impl Agent {
+    /// The name of its files in the state directory.
+    fn name(&self) -> String {
+        use std::os::unix::ffi::OsStrExt;
+        let digest = Sha256::digest(self.manifest.as_os_str().as_bytes());
+        let print: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}-{print}", self.id)
+    }
+
+    /// Where the endpoint of `up` writes its port.
+    pub(crate) fn port_file(&self) -> Result<PathBuf> {
+        Ok(dir()?.join(format!("{}.port", self.name())))
+    }
+
+    /// Keeps it.
+    pub(crate) fn save(&self) -> Result<()> {
+        let dir = dir()?;
+        files::create_private_dir(&dir).with_context(|| format!("{}", dir.display()))?;
+        let path = dir.join(format!("{}.json", self.name()));
+        files::replace(&path, &serde_json::to_vec(self)?, files::PRIVATE_FILE).with_context(|| format!("{}", path.display()))
+    }
+
+    /// Where its endpoint listens, if one of `up` runs. The port file goes when the endpoint ends; after a crash it
+    /// stays, so that the caller has to expect nobody there.
+    pub(crate) fn endpoint(&self) -> Option<String> {
+        let port: u16 = std::fs::read_to_string(self.port_file().ok()?).ok()?.trim().parse().ok()?;
+        let address = self.address.as_deref()?;
+        let endpoint = format!("{address}:{port}");
+        std::net::TcpStream::connect_timeout(&endpoint.parse().ok()?, std::time::Duration::from_millis(500)).ok()?;
+        Some(endpoint)
+    }
+}
+
+fn dir() -> Result<PathBuf> {
+    Ok(settings::state_dir()?.join("agents"))
+}
+
+/// Every agent whose manifest is still there, by id.
+pub(crate) fn all() -> Result<Vec<Agent>> {
+    let dir = dir()?;
+    let entries = match std::fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| format!("{}", dir.display())),
+    };
+    let mut agents = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json")
+            && let Ok(bytes) = files::read_capped(&path, 1 << 16)
+            && let Ok(agent) = serde_json::from_slice::<Agent>(&bytes)
+            && agent.manifest.exists()
+        {
+            agents.push(agent);
+        }
+    }
+    agents.sort_by(|a, b| (&a.id, &a.manifest).cmp(&(&b.id, &b.manifest)));
+    Ok(agents)
+}
+
+/// The agent of the folder we stand in, or of one above it.
+pub(crate) fn here() -> Result<Option<Agent>> {
+    let here = std::env::current_dir()?;
+    let manifest = here.ancestors().map(|folder| folder.join(".agent/manifest.yaml")).find(|path| path.is_file());
+    manifest.map(|manifest| resolve(&manifest, None)).transpose()
+}
+
+/// The manifest's file, where a folder or a manifest is named.
+pub(crate) fn manifest_of(named: &Path) -> PathBuf {
+    if named.is_dir() { named.join(".agent/manifest.yaml") } else { named.to_owned() }
+}
+
+/// The agent of a manifest or folder, as far as it can be known without the gate: for finding files, never for trust.
+pub(crate) fn resolve(named: &Path, out: Option<&Path>) -> Result<Agent> {
+    let path = manifest_of(named);
+    let canonical = path.canonicalize().with_context(|| format!("{}", path.display()))?;
+    let bytes = files::read_capped(&canonical, 1 << 20).with_context(|| format!("{}", path.display()))?;
+    let parsed = manifest::parse(&bytes).map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
+    let manifest = parsed.manifest();
+    if let Some(known) = all()?.into_iter().find(|agent| agent.manifest == canonical && out.is_none()) {
+        return Ok(Agent { id: manifest.id.to_string(), owner: manifest.owner_host.clone(), ..known });
+    }
+    let out = match (out, canonical.parent()) {
+        (Some(out), _) => std::path::absolute(out)?,
+        (None, Some(folder)) if folder.file_name().is_some_and(|name| name == ".agent") => folder.to_owned(),
+        (None, _) if manifest.roots.len() > 1 => std::path::absolute(Path::new("build/freeagent").join(manifest.id.to_string()))?,
+        (None, Some(folder)) => match manifest.roots.first() {
+            Some(root) => folder.join(&root.path).join(".agent"),
+            None => bail!("{}: it names no root", path.display()),
+        },
+        (None, None) => bail!("{}: it lies in no folder", path.display()),
+    };
+    Ok(Agent { id: manifest.id.to_string(), owner: manifest.owner_host.clone(), manifest: canonical, out, address: None })
+}

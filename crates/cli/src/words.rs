@@ -1,0 +1,60 @@
+//! The one place where errors become words, a hint and an exit status.
+
+use std::process::ExitCode;
+
+use anyhow::Error;
+use bastion_trust::Refused;
+
+/// What went wrong, where the exit status is not simply 1 (manifest.md §7).
+#[derive(Debug)]
+pub(crate) enum Exit {
+    /// The gate refused.
+    Refused(String),
+    /// Somebody holds the lock.
+    Held(String),
+    /// It was told already what went wrong.
+    Silent(u8),
+    /// Wrong usage that the grammar can't see.
+    Usage(String),
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(text) | Self::Held(text) | Self::Usage(text) => f.write_str(text),
+            Self::Silent(status) => write!(f, "exit status {status}"),
+        }
+    }
+}
+
+impl std::error::Error for Exit {}
+
+impl From<&Refused> for Exit {
+    fn from(refused: &Refused) -> Self {
+        Self::Refused(format!("{}: the gate refuses it ({}): {}", refused.path.display(), refused.code, refused.detail))
+    }
+}
+
+/// Prints what went wrong and gives the exit status.
+pub(crate) fn exit_code(result: Result<ExitCode, Error>) -> ExitCode {
+    let error = match result {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    let status = match error.downcast_ref::<Exit>() {
+        Some(Exit::Silent(status)) => return ExitCode::from(*status),
+        Some(Exit::Refused(_)) => 3,
+        Some(Exit::Held(_)) => 4,
+        Some(Exit::Usage(_)) => 2,
+        None => 1,
+    };
+    if is_broken_pipe(&error) {
+        return ExitCode::SUCCESS; // whoever reads us (head, a pager) has seen enough
+    }
+    eprintln!("bastion: {error:#}");
+    ExitCode::from(status)
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe))
+}

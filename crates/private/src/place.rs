@@ -1,0 +1,62 @@
+//! Where an agent's vault lies.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// The file's name.
+const VAULT: &str = "vault.db";
+
+/// The rule that finds an agent's vault, from the machine's settings alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VaultPlace {
+    /// The folder of all vaults (`FREEAGENT_VAULT_DIR`).
+    pub dir: Option<PathBuf>,
+    /// A folder in which a vault that is there already is used: where `up` keeps them.
+    pub known: Option<PathBuf>,
+}
+
+impl VaultPlace {
+    /// The vault of the agent `id` whose output folder is `out` (absolute): `<dir>/<id>-<8 hex of out>/vault.db`, or,
+    /// without a folder of vaults, `<out>/sanitize/vault.db`.
+    pub fn of(&self, id: &str, out: &Path) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt;
+        let digest = Sha256::digest(out.as_os_str().as_bytes());
+        let print: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        let within = |dir: &Path| dir.join(format!("{id}-{print}")).join(VAULT);
+        if let Some(dir) = &self.dir {
+            return within(dir);
+        }
+        match self.known.as_deref().map(within) {
+            Some(known) if known.exists() => known,
+            _ => out.join("sanitize").join(VAULT),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_output_folders_never_share_a_vault() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = VaultPlace { dir: Some(dir.path().into()), known: None };
+        let (a, b) = (place.of("notes", Path::new("/a/.agent")), place.of("notes", Path::new("/b/.agent")));
+        assert_ne!(a, b);
+        assert!(a.parent().unwrap().file_name().unwrap().to_str().unwrap().starts_with("notes-"));
+        assert_eq!(VaultPlace::default().of("notes", Path::new("/a/.agent")), Path::new("/a/.agent/sanitize/vault.db"));
+    }
+
+    #[test]
+    fn a_vault_that_up_made_is_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = Path::new("/a/.agent");
+        let made = VaultPlace { dir: Some(dir.path().into()), known: None }.of("notes", out);
+        let later = VaultPlace { dir: None, known: Some(dir.path().into()) };
+        assert_eq!(later.of("notes", out), out.join("sanitize/vault.db"));
+        std::fs::create_dir_all(made.parent().unwrap()).unwrap();
+        std::fs::write(&made, "").unwrap();
+        assert_eq!(later.of("notes", out), made);
+    }
+}

@@ -1,0 +1,124 @@
+//! How do keywords read without case and diacritics, so that `Tél`, `TEL` and `tel` are one?
+//!
+//! Invariant: each byte of plain text knows the byte of folded text it came from.
+
+use super::BEFORE;
+
+const CAP: usize = BEFORE + 8;
+
+/// A window in plain spelling.
+pub(super) struct Plain {
+    bytes: [u8; CAP],
+    /// Offset in the window of what each byte came from; one more for the end.
+    from: [u8; CAP + 1],
+    len: usize,
+    start: usize,
+}
+
+impl Plain {
+    /// Reads `text[start..end]`, which is at most [`BEFORE`] bytes and ends on a character boundary.
+    pub(super) fn read(text: &[u8], mut start: usize, end: usize) -> Self {
+        while start < end && text[start] & 0xC0 == 0x80 {
+            start += 1;
+        }
+        let mut plain = Self { bytes: [0; CAP], from: [0; CAP + 1], len: 0, start };
+        let window = &text[start..end];
+        if window.is_ascii() {
+            for (i, b) in (0u8..).zip(window) {
+                plain.bytes[plain.len] = b.to_ascii_lowercase();
+                plain.from[plain.len] = i;
+                plain.len += 1;
+            }
+        } else {
+            let window = std::str::from_utf8(window).unwrap_or_default();
+            for (offset, c) in window.char_indices() {
+                let mut buffer = [0; 4];
+                if let Some(c) = base(c) {
+                    for &b in c.encode_utf8(&mut buffer).as_bytes() {
+                        plain.bytes[plain.len] = b;
+                        plain.from[plain.len] = u8::try_from(offset).unwrap_or(u8::MAX);
+                        plain.len += 1;
+                    }
+                }
+            }
+        }
+        plain.from[plain.len] = u8::try_from(end - start).unwrap_or(u8::MAX);
+        plain
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Where in the text plain byte `at` came from.
+    pub(super) fn place(&self, at: usize) -> usize {
+        self.start + usize::from(self.from[at])
+    }
+}
+
+/// Base letters of U+00C0 to U+017F, in order.
+const LATIN: &[u8; 192] = b"aaaaaaaceeeeiiiidnooooo*ouuuuytsaaaaaaaceeeeiiiidnooooo*ouuuuytyaaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkkllllllllllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
+
+/// Lower case, without diacritics; never longer in UTF-8 than `c`. Nothing for a combining mark.
+fn base(c: char) -> Option<char> {
+    Some(match c {
+        '\0'..='\x7F' => c.to_ascii_lowercase(),
+        '\u{C0}'..='\u{17F}' => char::from(LATIN[c as usize - 0xC0]),
+        'ș' | 'Ș' => 's',
+        'ț' | 'Ț' => 't',
+        'º' => 'o',
+        'ª' => 'a',
+        '\u{300}'..='\u{36F}' => return None,
+        'ά' | 'Ά' => 'α',
+        'έ' | 'Έ' => 'ε',
+        'ή' | 'Ή' => 'η',
+        'ί' | 'Ί' | 'ϊ' | 'ΐ' => 'ι',
+        'ό' | 'Ό' => 'ο',
+        'ύ' | 'Ύ' | 'ϋ' | 'ΰ' => 'υ',
+        'ώ' | 'Ώ' => 'ω',
+        'ς' => 'σ',
+        'ё' | 'Ё' => 'е',
+        'ạ' | 'ả' | 'ấ' | 'ầ' | 'ẩ' | 'ẫ' | 'ậ' | 'ắ' | 'ằ' => 'a',
+        'ẹ' | 'ẻ' | 'ẽ' | 'ế' | 'ề' | 'ể' | 'ễ' | 'ệ' => 'e',
+        'ỉ' | 'ị' => 'i',
+        'ọ' | 'ỏ' | 'ố' | 'ồ' | 'ổ' | 'ỗ' | 'ộ' | 'ơ' | 'ớ' | 'ờ' | 'ở' | 'ỡ' | 'ợ' => 'o',
+        'ụ' | 'ủ' | 'ư' | 'ứ' | 'ừ' | 'ử' | 'ữ' | 'ự' => 'u',
+        _ => c.to_lowercase().next().filter(|low| low.len_utf8() <= c.len_utf8()).unwrap_or(c),
+    })
+}
+
+/// Plain spelling of a keyword or word.
+pub(super) fn lower(word: &str) -> String {
+    word.chars().filter_map(base).collect()
+}
+
+/// Whether a byte may stand between a keyword and its value.
+pub(super) const fn joins(b: u8) -> bool {
+    matches!(
+        b,
+        b' ' | b'\t' | b'\n' | b'\r' | b':' | b'=' | b'#' | b'.' | b',' | b'\'' | b'"' | b'(' | b')' | b'[' | b']' | b'<' | b'>' | b'*' | b'|' | b'-' | b'_' | b'/' | b'\\' | b'`' | b'?'
+    )
+}
+
+/// Length in bytes of the word that `text` begins with: letters, marks and other characters that are not ASCII.
+pub(super) fn word(text: &[u8]) -> usize {
+    text.iter().take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_spelling() {
+        assert_eq!(lower("TÉL Führerschein ŁÓDŹ ß Κάρτα ΤΗΛΈΦΩΝΟ Ёлка N°"), "tel fuhrerschein lodz s καρτα τηλεφωνο елка n°");
+    }
+
+    #[test]
+    fn places_map_back() {
+        let text = "xéa\u{301}Z";
+        let plain = Plain::read(text.as_bytes(), 0, text.len());
+        assert_eq!(plain.bytes(), b"xeaz");
+        assert_eq!((0..5).map(|i| plain.place(i)).collect::<Vec<_>>(), [0, 1, 3, 6, 7]);
+    }
+}

@@ -1,0 +1,178 @@
+//! Where in the text may a value be, which rule is asked there, and which answer wins?
+//!
+//! One pass over the folded text jumps from trigger to trigger: a digit, `@`, `:` or `=`. Rules read a few dozen bytes
+//! around their trigger. Of overlapping hits the one of higher weight stays, then the longer one.
+
+use crate::{
+    Kind, Span, card, context::Before, crypto, email, fold::Folded, iban, national, net, personal, phone, run::Run, secret, vat,
+};
+
+/// How sure a rule is; decides overlaps.
+pub(crate) mod weight {
+    /// A whole block that holds other values: a key file, a URL with a password, a key with a known head.
+    pub(crate) const BLOCK: u8 = 90;
+    /// A shape that nothing else has.
+    pub(crate) const SHAPE: u8 = 80;
+    /// Right after its own keyword, and its check digits agree.
+    pub(crate) const KEYED_VALID: u8 = 70;
+    /// Right after its own keyword.
+    pub(crate) const KEYED: u8 = 60;
+    /// Near its keyword, and valid.
+    pub(crate) const NEAR: u8 = 50;
+    /// Valid, with no keyword.
+    pub(crate) const FREE: u8 = 40;
+    /// Valid only because of the record it stands in.
+    pub(crate) const ROW: u8 = 30;
+}
+
+/// A value found, in folded bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) kind: Kind,
+    pub(crate) rule: &'static str,
+    pub(crate) weight: u8,
+}
+
+/// A place where a value may begin: a group of letters and digits with at least one digit.
+pub(crate) struct Spot<'t> {
+    pub(crate) text: &'t [u8],
+    /// First byte of the group.
+    pub(crate) start: usize,
+    pub(crate) run: Run,
+    pub(crate) before: Before,
+    /// A number stands right before, behind a separator: this may be the rest of something longer.
+    pub(crate) continued: bool,
+}
+
+impl Spot<'_> {
+    pub(crate) fn byte(&self, at: usize) -> u8 {
+        self.text.get(at).copied().unwrap_or(b' ')
+    }
+
+    /// The byte before the group.
+    pub(crate) fn previous(&self) -> u8 {
+        self.start.checked_sub(1).map_or(b' ', |at| self.text[at])
+    }
+}
+
+/// Finds the values in text. Spans are sorted and do not overlap.
+pub(crate) fn scan(source: &str) -> Vec<Span> {
+    let folded = Folded::new(source);
+    let hits = resolve(find(&folded.text));
+    hits.into_iter()
+        .map(|hit| {
+            let (start, end) = folded.source(hit.start, hit.end);
+            Span { start, end, kind: hit.kind, rule: hit.rule }
+        })
+        .collect()
+}
+
+/// Bytes at which a rule may have something to say.
+static TRIGGER: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut digit = b'0';
+    while digit <= b'9' {
+        table[digit as usize] = true;
+        digit += 1;
+    }
+    table[b'@' as usize] = true;
+    table[b':' as usize] = true;
+    table[b'=' as usize] = true;
+    table
+};
+
+fn find(text: &[u8]) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    secret::key_files(text, &mut hits);
+    let mut words = secret::Words::default();
+    let mut at = 0;
+    while let Some(step) = text[at..].iter().position(|&b| TRIGGER[b as usize]) {
+        at += step;
+        match text[at] {
+            b'@' => {
+                hits.extend(email::at(text, at));
+                at += 1;
+            }
+            b':' => {
+                hits.extend(net::url(text, at).or_else(|| net::colon(text, at)));
+                hits.extend(secret::assigned(text, at));
+                at += 1;
+            }
+            b'=' => {
+                hits.extend(secret::assigned(text, at));
+                at += 1;
+            }
+            _ => at = digit(text, at, &mut words, &mut hits),
+        }
+    }
+    personal::rows(text, &mut hits);
+    hits
+}
+
+/// Asks the rules that know groups of letters and digits; gives the place to go on from.
+fn digit(text: &[u8], at: usize, words: &mut secret::Words, hits: &mut Vec<Hit>) -> usize {
+    let start = at - text[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
+    let end = at + text[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+    let first = hits.len();
+    if end - start >= 16 {
+        hits.extend(words.token(text, at));
+    }
+    if end - start >= 25 {
+        hits.extend(crypto::address(text, start, end));
+    }
+    if end - start <= 36 && hits.len() == first {
+        let spot = Spot {
+            text,
+            start,
+            run: Run::read(text, start),
+            before: Before::read(text, start),
+            continued: continued(text, start),
+        };
+        iban::find(&spot, hits);
+        card::find(&spot, hits);
+        national::find(&spot, hits);
+        vat::find(&spot, hits);
+        secret::spoken(&spot, hits);
+        net::number(&spot, hits);
+        phone::find(&spot, hits);
+        personal::find(&spot, hits);
+    }
+    let sure = hits[first..].iter().filter(|hit| hit.weight >= weight::NEAR && hit.start <= start);
+    sure.map(|hit| hit.end).max().unwrap_or(end).max(end)
+}
+
+fn continued(text: &[u8], start: usize) -> bool {
+    match &text[..start] {
+        [.., digit, b' ' | b'-' | b'.' | b'/' | b',' | b':' | b'_'] => digit.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+/// Of overlapping hits the one of higher weight stays, then the longer, then the first.
+fn resolve(mut hits: Vec<Hit>) -> Vec<Hit> {
+    hits.sort_unstable_by_key(|hit| (hit.start, hit.end));
+    let mut kept: Vec<Hit> = Vec::with_capacity(hits.len());
+    let mut i = 0;
+    while i < hits.len() {
+        // A cluster of hits that hang together; most have one member.
+        let mut end = hits[i].end;
+        let mut j = i + 1;
+        while j < hits.len() && hits[j].start < end {
+            end = end.max(hits[j].end);
+            j += 1;
+        }
+        let cluster = &mut hits[i..j];
+        cluster.sort_by_key(|hit| (std::cmp::Reverse(hit.weight), std::cmp::Reverse(hit.end - hit.start), hit.start));
+        let from = kept.len();
+        for hit in cluster.iter() {
+            if kept[from..].iter().all(|k| hit.end <= k.start || hit.start >= k.end) {
+                kept.push(*hit);
+            }
+        }
+        kept[from..].sort_unstable_by_key(|hit| hit.start);
+        i = j;
+    }
+    kept
+}

@@ -143,7 +143,11 @@ impl Answer {
         if matches!(self.status, 429 | 503) {
             message.extend_from_slice(b"retry-after: 1\r\n");
         }
-        message.extend_from_slice(if keep_alive { b"connection: keep-alive\r\n\r\n" } else { b"connection: close\r\n\r\n" });
+        message.extend_from_slice(if keep_alive {
+            b"connection: keep-alive\r\n\r\n"
+        } else {
+            b"connection: close\r\n\r\n"
+        });
         message.extend_from_slice(&self.body);
         message
     }

@@ -20,7 +20,9 @@ pub struct BindAddr {
 
 /// The text is no address to listen at.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no address to listen at; write host:port, or [address]:port for IPv6, with a port from 0 to 65535")]
+#[error(
+    "`{text}` is no address to listen at; write host:port, or [address]:port for IPv6, with a port from 0 to 65535"
+)]
 pub struct InvalidBind {
     text: String,
 }
@@ -51,7 +53,11 @@ impl FromStr for BindAddr {
 
 impl fmt::Display for BindAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') { write!(f, "[{}]:{}", self.host, self.port) } else { write!(f, "{}:{}", self.host, self.port) }
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
     }
 }
 
@@ -107,7 +113,9 @@ fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, v4.port()).into(),
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => SocketAddrV6::new(Ipv6Addr::LOCALHOST, v6.port(), 0, 0).into(),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+            SocketAddrV6::new(Ipv6Addr::LOCALHOST, v6.port(), 0, 0).into()
+        }
         other => other,
     }
 }
@@ -134,9 +142,23 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in
-            ["", "8470", ":8470", "::1:80", "::", "[::1]", "[::1]80", "[::1:80", "host:", "host:65536", "host:-1", "host:+1", "[host]:1", "a b:1", "http://a:1"]
-        {
+        for text in [
+            "",
+            "8470",
+            ":8470",
+            "::1:80",
+            "::",
+            "[::1]",
+            "[::1]80",
+            "[::1:80",
+            "host:",
+            "host:65536",
+            "host:-1",
+            "host:+1",
+            "[host]:1",
+            "a b:1",
+            "http://a:1",
+        ] {
             assert!(text.parse::<BindAddr>().is_err(), "{text}");
         }
     }

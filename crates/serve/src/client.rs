@@ -148,7 +148,8 @@ impl Client {
                 Err(Failure::Io(error)) => return Err(self.failed(error)),
             }
         }
-        let mut wire = Wire::connect(&self.endpoint, &self.owner_host, &self.tls).map_err(|error| self.failed(error))?;
+        let mut wire =
+            Wire::connect(&self.endpoint, &self.owner_host, &self.tls).map_err(|error| self.failed(error))?;
         match wire.exchange(message, ANSWER) {
             Ok(answer) => Ok(keep(&mut kept, wire, answer)),
             Err(Failure::Stale) => Err(self.failed(io::ErrorKind::UnexpectedEof.into())),

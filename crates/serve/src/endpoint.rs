@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use bastion_host::clock::Clock;
 use bastion_host::files::{self, PRIVATE_FILE};
 use bastion_retrieval::Embedder;
 use bastion_store::Layout;
@@ -54,6 +55,7 @@ const MOST_CONNECTIONS: usize = 1024;
 const WAITING_THREADS: usize = 64;
 
 /// What an endpoint needs to know, all of it resolved.
+#[derive(Debug, Clone)]
 pub struct ServeConfig {
     /// The agent's output folder; its `serve.audit.jsonl` is written, its store is read.
     pub out: PathBuf,
@@ -107,6 +109,7 @@ pub enum ServeError {
 }
 
 /// The query endpoint of one agent.
+#[derive(Debug)]
 pub struct Endpoint;
 
 /// An endpoint that runs, on threads of its own. Dropped it stops, as [`Running::stop`] does.
@@ -132,7 +135,8 @@ impl StopHandle {
 impl Endpoint {
     /// Starts listening and serving what `policy` allows. Returns once connections are taken.
     ///
-    /// The manifest need not verify yet: until it does everything but `/health` is 503.
+    /// The manifest need not verify yet: until it does everything but `/health` is 503. The embedder is asked where it
+    /// is of the model that the index is of. `clock` is the gate's.
     ///
     /// # Errors
     /// [`ServeError`].
@@ -140,6 +144,7 @@ impl Endpoint {
         config: ServeConfig,
         policy: LivePolicy,
         embedder: Option<Arc<dyn Embedder>>,
+        clock: Arc<dyn Clock>,
     ) -> Result<Running, ServeError> {
         let ServeConfig { out, bind, port_file, tls, notices } = config;
         let notices = Notices::new(notices);
@@ -150,7 +155,7 @@ impl Endpoint {
             AuditError::Lost { path } => ServeError::Audit { path, source: io::ErrorKind::NotFound.into() },
         })?;
         let operations = Operations { corpus: Corpus::new(Layout::new(out)), embedder, notices: notices.clone() };
-        let service = Arc::new(Service::new(policy, audit, operations, notices.clone()));
+        let service = Arc::new(Service::new(policy, clock, audit, operations, notices.clone()));
 
         let listener = bind.listen().map_err(|source| ServeError::Listen { bind: bind.clone(), source })?;
         let address = listener.local_addr().map_err(|source| ServeError::Listen { bind, source })?;
@@ -165,7 +170,8 @@ impl Endpoint {
         let mut running = Running { address, stop, thread: Some(thread), port_file: None };
         if let Some(path) = port_file {
             // dropping `running` takes the endpoint down again
-            write_port_file(&path, address.port()).map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
+            write_port_file(&path, address.port())
+                .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
             running.port_file = Some(path);
         }
         Ok(running)

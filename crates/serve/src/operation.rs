@@ -17,8 +17,8 @@ use crate::corpus::{Corpus, CorpusError, Generation};
 use crate::http::{QueryError, pairs};
 use crate::notice::Notices;
 use crate::wire::v1::{
-    CardKind, CatalogAnswer, DEFAULT_K, DEFAULT_LIMIT, Hit, MAX_K, MAX_LIMIT, MAX_RANGE_CHARS, Ranking, ReadRangeAnswer,
-    ReadRangeRequest, SearchAnswer, SearchRequest, StatusAnswer,
+    CardKind, CatalogAnswer, DEFAULT_K, DEFAULT_LIMIT, Hit, MAX_K, MAX_LIMIT, MAX_RANGE_CHARS, Ranking,
+    ReadRangeAnswer, ReadRangeRequest, SearchAnswer, SearchRequest, StatusAnswer,
 };
 
 /// `run.state.json` may be this many bytes long.
@@ -68,9 +68,12 @@ impl Question {
     }
 
     pub(crate) fn read_range(body: &[u8]) -> Result<Self, Denial> {
-        let request: ReadRangeRequest =
-            json(body, "the body must be {\"doc\": id, \"start\": number, \"end\": number}, with whole numbers from 0")?;
-        let doc = request.doc.parse().map_err(|_| Denial::BadRequest("doc must be 64 lower-case hexadecimal digits"))?;
+        let request: ReadRangeRequest = json(
+            body,
+            "the body must be {\"doc\": id, \"start\": number, \"end\": number}, with whole numbers from 0",
+        )?;
+        let doc =
+            request.doc.parse().map_err(|_| Denial::BadRequest("doc must be 64 lower-case hexadecimal digits"))?;
         if request.end < request.start {
             return Err(Denial::BadRequest("end is less than start"));
         }
@@ -213,9 +216,7 @@ impl Operations {
             let Some(generation) = generation else { return Ok(None) };
             let served = generation.served();
             Ok(Some(match kind {
-                CardKind::Files => served.file_cards(prefix, offset, limit, |root, path| {
-                    admitted.scope().contains(root, path, false)
-                })?,
+                CardKind::Files => served.file_cards(prefix, offset, limit, &*generation.allowed(admitted)?)?,
                 CardKind::Dirs => served.dir_cards(prefix, offset, limit)?,
             }))
         });
@@ -228,7 +229,15 @@ impl Operations {
             })?;
         let next = offset.saturating_add(cards.len() as u64);
         let next_offset = (next < page.total && !cards.is_empty()).then_some(next);
-        Answer::ok(&CatalogAnswer { cards, kind, total: page.total, offset, limit, next_offset, prefix: prefix.to_owned() })
+        Answer::ok(&CatalogAnswer {
+            cards,
+            kind,
+            total: page.total,
+            offset,
+            limit,
+            next_offset,
+            prefix: prefix.to_owned(),
+        })
     }
 
     fn status(&self) -> Result<Answer, Denial> {
@@ -306,7 +315,9 @@ fn window(
     let path = if is_owner {
         let scope = admitted.scope();
         let mut paths = served.paths_of(&doc)?.into_iter();
-        paths.find(|(root, path, shown)| shown.is_some() && scope.contains(root, path, false)).and_then(|(_, _, shown)| shown)
+        paths
+            .find(|(root, path, shown)| shown.is_some() && scope.contains(root, path, false))
+            .and_then(|(_, _, shown)| shown)
     } else {
         None
     };
@@ -359,13 +370,25 @@ mod tests {
 
     #[test]
     fn k_is_five_and_held_from_1_to_50() {
-        for (k, held) in [("", 5), (r#","k":null"#, 5), (r#","k":7"#, 7), (r#","k":0"#, 1), (r#","k":-3"#, 1), (r#","k":51"#, 50)] {
+        for (k, held) in
+            [("", 5), (r#","k":null"#, 5), (r#","k":7"#, 7), (r#","k":0"#, 1), (r#","k":-3"#, 1), (r#","k":51"#, 50)]
+        {
             assert_eq!(k_of(&format!(r#"{{"query":"a"{k}}}"#)), Ok(held), "{k}");
         }
         assert_eq!(k_of(r#"{"query":"a","k":18446744073709551615}"#), Ok(50));
         for wrong in [
-            "", "{}", "[]", "null", r#"{"query":1}"#, r#"{"query":""}"#, r#"{"query":" \n"}"#, r#"{"query":"a","k":"5"}"#,
-            r#"{"query":"a","k":1.5}"#, r#"{"query":"a","q":1}"#, r#"{"query":"a","query":"b"}"#, r#"{"query":"a"} {}"#,
+            "",
+            "{}",
+            "[]",
+            "null",
+            r#"{"query":1}"#,
+            r#"{"query":""}"#,
+            r#"{"query":" \n"}"#,
+            r#"{"query":"a","k":"5"}"#,
+            r#"{"query":"a","k":1.5}"#,
+            r#"{"query":"a","q":1}"#,
+            r#"{"query":"a","query":"b"}"#,
+            r#"{"query":"a"} {}"#,
             "{\"query\":\"\u{0}\"}",
         ] {
             assert_eq!(k_of(wrong), Err(400), "{wrong}");
@@ -403,7 +426,9 @@ mod tests {
         assert_eq!(limit(""), Ok(500));
         assert_eq!(limit("limit=3&prefix=a%2Fb&offset=9"), Ok(3));
         assert_eq!(limit("limit=99999999999999999999999"), Ok(2000));
-        for wrong in ["limit=0", "limit=-1", "limit=x", "limit=", "offset=1.5", "page=2", "limit=1&limit=2", "prefix=%ff"] {
+        for wrong in
+            ["limit=0", "limit=-1", "limit=x", "limit=", "offset=1.5", "page=2", "limit=1&limit=2", "prefix=%ff"]
+        {
             assert_eq!(limit(wrong), Err(400), "{wrong}");
         }
         assert_eq!(Question::status("x=1").unwrap_err().status(), 400);

@@ -129,7 +129,9 @@ mod tests {
         for route in ALL {
             let path = format!("/{}", route.op().replace("catalog_dirs", "catalog/dirs"));
             assert_eq!(Route::of(&path), Some(route));
-            for other in [path.to_uppercase(), format!("{path}/"), format!("/{path}"), format!("{path}%20"), format!("/.{path}")] {
+            for other in
+                [path.to_uppercase(), format!("{path}/"), format!("/{path}"), format!("{path}%20"), format!("/.{path}")]
+            {
                 assert_eq!(Route::of(&other), None, "{other}");
             }
         }

@@ -184,7 +184,11 @@ mod tests {
             .collect();
         assert_eq!(
             short,
-            [("2026-01-01", None, 1, 0, 1, 10), ("2026-01-01", Some("a"), 2, 1, 3, 20), ("2026-01-02", Some("a"), 1, 0, 2, 10)]
+            [
+                ("2026-01-01", None, 1, 0, 1, 10),
+                ("2026-01-01", Some("a"), 2, 1, 3, 20),
+                ("2026-01-02", Some("a"), 1, 0, 2, 10)
+            ]
         );
         assert_eq!(summarize(&dir.path().join("absent")).unwrap(), Summary::default());
     }

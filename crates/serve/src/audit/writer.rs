@@ -173,7 +173,8 @@ impl Open {
         let time = now.strftime("%Y%m%dT%H%M%S%3fZ");
         // a link fails where the name is taken, which a rename would overwrite
         let linked = (0..100).find_map(|n| {
-            let name = if n == 0 { format!("serve.audit.{time}.jsonl") } else { format!("serve.audit.{time}-{n}.jsonl") };
+            let name =
+                if n == 0 { format!("serve.audit.{time}.jsonl") } else { format!("serve.audit.{time}-{n}.jsonl") };
             match fs::hard_link(path, path.with_file_name(name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
                 other => Some(other),
@@ -271,7 +272,11 @@ mod tests {
             for _ in 0..2 {
                 assert!(matches!(log.append("{}", time()), Err(AuditError::Unwritable { .. })), "{stand_in}");
             }
-            if stand_in == "folder" { fs::remove_dir(&path).unwrap() } else { fs::remove_file(&path).unwrap() }
+            if stand_in == "folder" {
+                fs::remove_dir(&path).unwrap()
+            } else {
+                fs::remove_file(&path).unwrap()
+            }
             log.append("{\"again\":1}", time()).unwrap();
         }
         assert_eq!(fs::read(&target).unwrap(), b"");
@@ -285,7 +290,8 @@ mod tests {
         for n in 0..7 {
             log.append(&format!("{{\"number\":{n}}}"), time()).unwrap();
         }
-        let mut names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         assert_eq!(
             names,

@@ -52,7 +52,9 @@ pub enum ClientError {
         host: String,
     },
     /// The endpoint does not accept our certificate.
-    #[error("the endpoint at {endpoint} does not accept our certificate ({alert:?}); is it of the same CA, within its dates, not revoked?")]
+    #[error(
+        "the endpoint at {endpoint} does not accept our certificate ({alert:?}); is it of the same CA, within its dates, not revoked?"
+    )]
     NotAccepted {
         /// The address.
         endpoint: BindAddr,

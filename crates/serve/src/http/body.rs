@@ -25,7 +25,10 @@ pub(crate) struct BodyReader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// So many bytes are to come, and then the end, or for chunks the line end behind them.
-    Data { left: usize, chunked: bool },
+    Data {
+        left: usize,
+        chunked: bool,
+    },
     /// The line end behind a chunk.
     ChunkEnd,
     ChunkSize,
@@ -155,7 +158,9 @@ mod tests {
     #[test]
     fn a_malformed_chunk_is_refused() {
         let long = format!("1;{}\r\n", "x".repeat(MAX_CHUNK_LINE));
-        for bytes in ["x\r\n", "-1\r\n", "1\r\nabc", "0\r\nTrailer: x\r\n\r\n", "1\nX", "11111111111111111\r\n", "\r\n", &long] {
+        for bytes in
+            ["x\r\n", "-1\r\n", "1\r\nabc", "0\r\nTrailer: x\r\n\r\n", "1\nX", "11111111111111111\r\n", "\r\n", &long]
+        {
             assert_eq!(
                 read(Framing::Chunked, bytes.as_bytes(), 1),
                 Err(BodyError::Malformed(Violation::Chunk)),

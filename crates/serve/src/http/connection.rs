@@ -256,7 +256,9 @@ mod tests {
     fn a_client_that_asks_first_is_told_to_go_on() {
         run(async {
             let (mut connection, mut peer, _stop) = pair();
-            peer.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n").await.unwrap();
+            peer.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+                .await
+                .unwrap();
             let client = tokio::spawn(async move {
                 let mut line = [0; 25];
                 peer.read_exact(&mut line).await.unwrap();

@@ -48,7 +48,11 @@ impl ServerTls {
         let verifier = Arc::new(PeerVerifier::new(Arc::clone(&gate), provider()));
         let config = config(&files, &verifier)?;
         if let Err(fault) = files.chain().map(|chain| gate.judge_peer(&chain, Usage::Server, gate.now()))? {
-            notices.say(&format!("{}: clients will not accept this certificate: {}", files.cert.display(), fault.detail));
+            notices.say(&format!(
+                "{}: clients will not accept this certificate: {}",
+                files.cert.display(),
+                fault.detail
+            ));
         }
         Ok(Self { files, verifier, notices, loaded: Mutex::new(Loaded { marks, config }) })
     }

@@ -30,19 +30,44 @@ fn each_role_gets_what_the_table_says() {
     let mut owner = world.connect(&endpoint, OWNER);
     assert_eq!(
         statuses(&mut owner),
-        [("search", 200), ("read_range", 200), ("catalog", 200), ("dirs", 200), ("status", 200), ("health", 200), ("nothing", 404)]
+        [
+            ("search", 200),
+            ("read_range", 200),
+            ("catalog", 200),
+            ("dirs", 200),
+            ("status", 200),
+            ("health", 200),
+            ("nothing", 404)
+        ]
     );
     let mut reader = world.connect(&endpoint, READER);
     assert_eq!(
         statuses(&mut reader),
-        [("search", 200), ("read_range", 403), ("catalog", 403), ("dirs", 403), ("status", 403), ("health", 200), ("nothing", 404)]
+        [
+            ("search", 200),
+            ("read_range", 403),
+            ("catalog", 403),
+            ("dirs", 403),
+            ("status", 403),
+            ("health", 200),
+            ("nothing", 404)
+        ]
     );
     let mut stranger = world.connect(&endpoint, "stranger.example");
     assert_eq!(
         statuses(&mut stranger),
-        [("search", 403), ("read_range", 403), ("catalog", 403), ("dirs", 403), ("status", 403), ("health", 200), ("nothing", 403)]
+        [
+            ("search", 403),
+            ("read_range", 403),
+            ("catalog", 403),
+            ("dirs", 403),
+            ("status", 403),
+            ("health", 200),
+            ("nothing", 403)
+        ]
     );
-    let refused: Vec<_> = world.audit().into_iter().filter(|row| row["cn"] == "stranger.example" && row["status"] == 403).collect();
+    let refused: Vec<_> =
+        world.audit().into_iter().filter(|row| row["cn"] == "stranger.example" && row["status"] == 403).collect();
     assert_eq!(refused.len(), 6);
 }
 
@@ -50,7 +75,11 @@ fn each_role_gets_what_the_table_says() {
 fn the_mask_holds_for_the_owner_and_over_every_grant() {
     let world = World::swept();
     let endpoint = world.start();
-    world.sign(&Manifest { ops: "[read_range]", grants: grant(READER, "[search, read_range]", "2026-12-31"), more: "" });
+    world.sign(&Manifest {
+        ops: "[read_range]",
+        grants: grant(READER, "[search, read_range]", "2026-12-31"),
+        more: "",
+    });
     let mut owner = world.connect(&endpoint, OWNER);
     assert_eq!(statuses(&mut owner)[..3], [("search", 403), ("read_range", 200), ("catalog", 200)]);
     let mut reader = world.connect(&endpoint, READER);
@@ -125,8 +154,7 @@ fn no_certificate_or_one_of_another_ca_is_no_request() {
         for files in [None, Some(other.files(OWNER))] {
             assert!(fails(Peer::connect_with(address, files.as_ref(), &[version])));
         }
-        let mut owner =
-            Peer::connect_with(address, Some(&world.files(OWNER)), &[version]).unwrap();
+        let mut owner = Peer::connect_with(address, Some(&world.files(OWNER)), &[version]).unwrap();
         assert_eq!(owner.search("harbour").status, 200);
     }
     // a certificate of ours that is not for clients

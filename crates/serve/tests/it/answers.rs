@@ -31,7 +31,8 @@ fn a_search_gives_sanitized_windows_and_paths_to_the_owner_alone() {
 #[test]
 fn k_is_held_and_the_best_come_first() {
     let world = World::new();
-    let plain: Vec<_> = (0..60).map(|n| (format!("a/{n}.txt"), format!("windmill {}", "grain ".repeat(n + 1)))).collect();
+    let plain: Vec<_> =
+        (0..60).map(|n| (format!("a/{n}.txt"), format!("windmill {}", "grain ".repeat(n + 1)))).collect();
     let documents: Vec<_> =
         plain.iter().map(|(path, text)| Document::new(Box::leak(path.clone().into_boxed_str()), text)).collect();
     world.sweep(&documents);
@@ -39,7 +40,8 @@ fn k_is_held_and_the_best_come_first() {
     let mut owner = world.connect(&endpoint, OWNER);
     for (asked, held) in [(0, 1), (3, 3), (50, 50), (1000, 50)] {
         let answer = owner.post("/search", &json!({"query": "windmill", "k": asked}).to_string()).json();
-        let scores: Vec<f64> = answer["hits"].as_array().unwrap().iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
+        let scores: Vec<f64> =
+            answer["hits"].as_array().unwrap().iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
         assert_eq!((answer["k"].as_i64(), scores.len()), (Some(held), held as usize));
         assert!(scores.is_sorted_by(|one, next| one >= next));
     }
@@ -166,7 +168,10 @@ fn the_catalog_comes_in_pages_with_sanitized_heads() {
     let mut target = "/catalog?limit=2".to_owned();
     loop {
         let page = owner.get(&target).json();
-        assert_eq!((&page["kind"], &page["total"], &page["limit"], &page["prefix"]), (&json!("files"), &json!(3), &json!(2), &json!("")));
+        assert_eq!(
+            (&page["kind"], &page["total"], &page["limit"], &page["prefix"]),
+            (&json!("files"), &json!(3), &json!(2), &json!(""))
+        );
         paths.extend(page["cards"].as_array().unwrap().iter().map(|card| card["path"].as_str().unwrap().to_owned()));
         match page["next_offset"].as_u64() {
             Some(next) => target = format!("/catalog?limit=2&offset={next}"),

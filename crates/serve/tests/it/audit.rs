@@ -65,13 +65,10 @@ fn a_deleted_or_replaced_file_is_503_once_and_that_is_its_first_line() {
     let endpoint = world.start();
     let path = world.out().join("serve.audit.jsonl");
     let mut owner = world.connect(&endpoint, OWNER);
-    let spoils: [&dyn Fn(); 2] = [
-        &|| fs::remove_file(&path).unwrap(),
-        &|| {
-            fs::write(world.path("forged"), "").unwrap();
-            fs::rename(world.path("forged"), &path).unwrap();
-        },
-    ];
+    let spoils: [&dyn Fn(); 2] = [&|| fs::remove_file(&path).unwrap(), &|| {
+        fs::write(world.path("forged"), "").unwrap();
+        fs::rename(world.path("forged"), &path).unwrap();
+    }];
     for spoil in spoils {
         assert_eq!(owner.search("harbour").status, 200);
         spoil();

@@ -25,7 +25,10 @@ fn every_route_has_a_typed_answer() {
     let range = owner.read_range(&found.hits[0].doc, 4, 11).unwrap();
     assert_eq!((range.text.as_str(), range.start, range.end), ("harbour", 4, 11));
     let cards = owner.cards("notes/", 1, Some(1)).unwrap();
-    assert_eq!((cards.total, cards.next_offset, cards.cards[0]["path"].as_str()), (2, None, Some("notes/lighthouse.txt")));
+    assert_eq!(
+        (cards.total, cards.next_offset, cards.cards[0]["path"].as_str()),
+        (2, None, Some("notes/lighthouse.txt"))
+    );
     assert_eq!(owner.cards("a b/ü&=", 0, None).unwrap().prefix, "a b/ü&=");
     assert_eq!(owner.dirs("", 0, None).unwrap().total, 1);
     assert!(owner.status().unwrap().state.is_null());
@@ -69,7 +72,10 @@ fn an_endpoint_that_is_not_the_owners_is_not_spoken_to() {
     config.tls = world.files(READER);
     let posing = world.try_start(config).unwrap();
     let deceived = Client::new(&posing.address().to_string(), &world.files(OWNER), world.gate(), READER).unwrap();
-    assert!(matches!(deceived.health(), Err(ClientError::Untrusted { .. })), "a grantee's certificate is for clients alone");
+    assert!(
+        matches!(deceived.health(), Err(ClientError::Untrusted { .. })),
+        "a grantee's certificate is for clients alone"
+    );
     assert!(world.audit().is_empty());
 }
 
@@ -96,7 +102,10 @@ fn nobody_there_and_somebody_else_there_are_told_apart() {
     assert!(matches!(client.health(), Err(ClientError::Nonsense { .. })));
     server.join().unwrap();
     assert!(matches!(client.health(), Err(ClientError::Unreachable { .. })));
-    assert!(matches!(Client::new("nowhere", &world.files(OWNER), world.gate(), OWNER), Err(ClientError::Address { .. })));
+    assert!(matches!(
+        Client::new("nowhere", &world.files(OWNER), world.gate(), OWNER),
+        Err(ClientError::Address { .. })
+    ));
 }
 
 #[test]

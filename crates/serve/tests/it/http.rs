@@ -26,7 +26,9 @@ fn a_message_with_two_readings_is_400_and_the_end() {
     ];
     for fields in rows {
         let mut owner = world.connect(&endpoint, OWNER);
-        owner.send(format!("POST /search HTTP/1.1\r\n{HOST}Content-Type: application/json\r\n{fields}\r\n{body}{smuggled}"));
+        owner.send(format!(
+            "POST /search HTTP/1.1\r\n{HOST}Content-Type: application/json\r\n{fields}\r\n{body}{smuggled}"
+        ));
         let answer = owner.reply().unwrap();
         assert_eq!((answer.status, answer.error().as_str()), (400, "malformed_request"), "{fields:?}");
         assert!(answer.closes());
@@ -119,7 +121,8 @@ fn requests_sent_together_are_answered_in_order_and_the_connection_goes_on_after
     ));
     let statuses: Vec<_> = (0..4).map(|_| owner.reply().unwrap().status).collect();
     assert_eq!(statuses, [200, 400, 404, 200]);
-    let chunked = "POST /search HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let chunked =
+        "POST /search HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
     owner.send(format!("{chunked}a\r\n{{\"query\":\"\r\n9\r\nharbour\"}}\r\n0\r\n\r\n"));
     assert_eq!(owner.reply().unwrap().status, 200);
     owner.send(format!("GET /health HTTP/1.1\r\n{HOST}Connection: close\r\n\r\n"));
@@ -156,8 +159,18 @@ fn random_bytes_break_nothing() {
         state
     };
     let pieces: [&[u8]; 12] = [
-        b"GET ", b"/health", b" HTTP/1.1\r\n", b"Host: a\r\n", b"\r\n", b"POST /search", b"Content-Length: ", b"5\r\n",
-        b"Transfer-Encoding: chunked\r\n", b"0\r\n\r\n", b"{\"query\":\"a\"}", b"\xff\0\n",
+        b"GET ",
+        b"/health",
+        b" HTTP/1.1\r\n",
+        b"Host: a\r\n",
+        b"\r\n",
+        b"POST /search",
+        b"Content-Length: ",
+        b"5\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"0\r\n\r\n",
+        b"{\"query\":\"a\"}",
+        b"\xff\0\n",
     ];
     for _ in 0..60 {
         let mut owner = world.connect(&endpoint, OWNER);

@@ -54,14 +54,11 @@ fn an_unreadable_manifest_fails_closed() {
     let signed = read(&world.manifest());
     let mut owner = world.connect(&endpoint, OWNER);
     assert_eq!(owner.search("harbour").status, 200);
-    let unreadable: [&dyn Fn(); 3] = [
-        &|| fs::remove_file(world.manifest()).unwrap(),
-        &|| world.write_manifest("v: 1\nv: 1\n"),
-        &|| {
+    let unreadable: [&dyn Fn(); 3] =
+        [&|| fs::remove_file(world.manifest()).unwrap(), &|| world.write_manifest("v: 1\nv: 1\n"), &|| {
             fs::remove_file(world.manifest()).unwrap();
             fs::create_dir(world.manifest()).unwrap();
-        },
-    ];
+        }];
     for spoil in unreadable {
         spoil();
         let refused = owner.search("harbour");
@@ -90,7 +87,7 @@ fn an_unsigned_manifest_that_is_let_pass_is_marked_in_each_line() {
     let world = World::swept();
     world.write_manifest(&world.unsigned(&Manifest::default()));
     let policy = bastion_trust::LivePolicy::new(world.gate(), world.manifest(), true);
-    let endpoint = bastion_serve::Endpoint::start(world.config(), policy, None).unwrap();
+    let endpoint = bastion_serve::Endpoint::start(world.config(), policy, None, world.clock()).unwrap();
     let mut owner = world.connect(&endpoint, OWNER);
     assert_eq!(owner.search("harbour").status, 200);
     assert!(world.audit()[0]["bypassed"].as_str().unwrap().contains("--allow-unsigned"));

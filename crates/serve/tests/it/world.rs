@@ -10,7 +10,7 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use base64::Engine as _;
 use bastion_host::clock::{Clock, ManualClock};
 use bastion_retrieval::{ChunkKey, Embedder, IndexWriter, ModelTag, windows};
-use bastion_serve::{Endpoint, Running, ServeConfig, ServeError, TlsFiles};
+use bastion_serve::{Endpoint, NoticeSink, Running, ServeConfig, ServeError, TlsFiles};
 use bastion_store::{ChunkRow, DocId, Draft, Layout, NewDoc, PathRow, PathStatus, Served};
 use bastion_trust::ca::{Ca, Purpose};
 use bastion_trust::{Gate, GateSettings, LivePolicy};
@@ -100,6 +100,10 @@ impl World {
         self.clock.now()
     }
 
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock) as _
+    }
+
     /// Makes `<name>.pem` and `<name>.key`.
     pub(crate) fn issue(&self, host: &str, name: &str, purpose: Purpose) {
         let issued = self.ca.issue(host, None, purpose, self.now()).unwrap();
@@ -132,10 +136,7 @@ impl World {
         let signature = key.sign(&SystemRandom::new(), &payload).unwrap();
         let value = base64::engine::general_purpose::STANDARD.encode(signature.as_ref());
         let cert = self.path("signer.pem");
-        let block = format!(
-            "signature:\n  alg: ecdsa-p256-sha256\n  cert: {}\n  value: {value}\n",
-            cert.display()
-        );
+        let block = format!("signature:\n  alg: ecdsa-p256-sha256\n  cert: {}\n  value: {value}\n", cert.display());
         self.write_manifest(&format!("{text}{block}"));
     }
 
@@ -151,7 +152,7 @@ impl World {
 
     pub(crate) fn gate(&self) -> Arc<Gate> {
         let settings = GateSettings { ca_root: None, crl: None, state_dir: self.state() };
-        Arc::new(Gate::new(settings, Arc::clone(&self.clock) as Arc<dyn Clock>))
+        Arc::new(Gate::new(settings, self.clock()))
     }
 
     pub(crate) fn config(&self) -> ServeConfig {
@@ -161,7 +162,7 @@ impl World {
             bind: "127.0.0.1:0".parse().unwrap(),
             port_file: None,
             tls: self.files("endpoint"),
-            notices: Arc::new(move |line| notices.lock().unwrap().push(line.to_owned())),
+            notices: NoticeSink::new(move |line| notices.lock().unwrap().push(line.to_owned())),
         }
     }
 
@@ -170,7 +171,7 @@ impl World {
     }
 
     pub(crate) fn try_start(&self, config: ServeConfig) -> Result<Running, ServeError> {
-        Endpoint::start(config, self.policy(), None)
+        Endpoint::start(config, self.policy(), None, self.clock())
     }
 
     pub(crate) fn start(&self) -> Running {
@@ -178,7 +179,7 @@ impl World {
     }
 
     pub(crate) fn start_with(&self, embedder: Arc<dyn Embedder>) -> Running {
-        Endpoint::start(self.config(), self.policy(), Some(embedder)).unwrap()
+        Endpoint::start(self.config(), self.policy(), Some(embedder), self.clock()).unwrap()
     }
 
     /// A connection of the host whose certificate is `<name>.pem`.
@@ -229,7 +230,7 @@ impl World {
         for document in documents {
             document.write(&layout, &mut draft, &mut index, embedder);
         }
-        draft.put_dirs(&[("notes".into(), r#"{"path":"notes","files":2}"#.into())]).unwrap();
+        draft.put_dirs(&[("notes".into(), "..".into(), r#"{"path":"notes","files":2}"#.into())]).unwrap();
         index.finish().unwrap();
         draft.commit().unwrap().unwrap().export().unwrap();
         assert!(Served::open(&layout).unwrap().is_some());
@@ -290,7 +291,7 @@ impl Document {
         draft.put_sanitized(ord, "s", &piece, chars, None, &[("EMAIL".to_owned(), 1)].into()).unwrap();
         let windows = windows(&self.sanitized, &[]);
         let rows: Vec<_> =
-            windows.iter().map(|w| ChunkRow { index: w.index, start: w.start, end: w.end }).collect();
+            windows.iter().map(|w| ChunkRow { index: w.index, start: w.start, end: w.end, print: 0 }).collect();
         draft.put_chunks(ord, "c", &rows).unwrap();
         for window in windows {
             let key = ChunkKey { doc: ord, index: window.index };
@@ -332,7 +333,11 @@ impl Embedder for WordEmbedder {
         &self.tag
     }
 
-    fn embed(&self, texts: &[&str], _: bastion_retrieval::Role) -> Result<Vec<Vec<f32>>, bastion_retrieval::EmbedError> {
+    fn embed(
+        &self,
+        texts: &[&str],
+        _: bastion_retrieval::Role,
+    ) -> Result<Vec<Vec<f32>>, bastion_retrieval::EmbedError> {
         if !*self.reachable.lock().unwrap() {
             return Err(bastion_retrieval::EmbedError::Nonsense { host: "test".into(), what: "taken away" });
         }
@@ -340,7 +345,12 @@ impl Embedder for WordEmbedder {
         Ok(texts
             .iter()
             .map(|text| {
-                vec![has(text, &["lighthouse", "beacon"]), has(text, &["harbour", "port"]), has(text, &["orchard", "fruit"]), 0.1]
+                vec![
+                    has(text, &["lighthouse", "beacon"]),
+                    has(text, &["harbour", "port"]),
+                    has(text, &["orchard", "fruit"]),
+                    0.1,
+                ]
             })
             .collect())
     }

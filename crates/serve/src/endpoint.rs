@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use bastion_host::clock::Clock;
 use bastion_host::files::{self, PRIVATE_FILE};
 use bastion_retrieval::Embedder;
 use bastion_store::Layout;
 use bastion_trust::LivePolicy;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
@@ -35,6 +37,8 @@ use crate::tls::{ServerTls, TlsError, TlsFiles};
 
 /// How long a handshake may take (serve.md).
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a peer whose handshake failed may take to hear why.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How long requests that run may take to end when the endpoint stops.
 const GRACE: Duration = Duration::from_secs(10);
 /// How often the audit is synced; serve.md promises a second.
@@ -51,6 +55,7 @@ const MOST_CONNECTIONS: usize = 1024;
 const WAITING_THREADS: usize = 64;
 
 /// What an endpoint needs to know, all of it resolved.
+#[derive(Debug, Clone)]
 pub struct ServeConfig {
     /// The agent's output folder; its `serve.audit.jsonl` is written, its store is read.
     pub out: PathBuf,
@@ -104,6 +109,7 @@ pub enum ServeError {
 }
 
 /// The query endpoint of one agent.
+#[derive(Debug)]
 pub struct Endpoint;
 
 /// An endpoint that runs, on threads of its own. Dropped it stops, as [`Running::stop`] does.
@@ -129,7 +135,8 @@ impl StopHandle {
 impl Endpoint {
     /// Starts listening and serving what `policy` allows. Returns once connections are taken.
     ///
-    /// The manifest need not verify yet: until it does everything but `/health` is 503.
+    /// The manifest need not verify yet: until it does everything but `/health` is 503. The embedder is asked where it
+    /// is of the model that the index is of. `clock` is the gate's.
     ///
     /// # Errors
     /// [`ServeError`].
@@ -137,6 +144,7 @@ impl Endpoint {
         config: ServeConfig,
         policy: LivePolicy,
         embedder: Option<Arc<dyn Embedder>>,
+        clock: Arc<dyn Clock>,
     ) -> Result<Running, ServeError> {
         let ServeConfig { out, bind, port_file, tls, notices } = config;
         let notices = Notices::new(notices);
@@ -147,7 +155,7 @@ impl Endpoint {
             AuditError::Lost { path } => ServeError::Audit { path, source: io::ErrorKind::NotFound.into() },
         })?;
         let operations = Operations { corpus: Corpus::new(Layout::new(out)), embedder, notices: notices.clone() };
-        let service = Arc::new(Service::new(policy, audit, operations, notices.clone()));
+        let service = Arc::new(Service::new(policy, clock, audit, operations, notices.clone()));
 
         let listener = bind.listen().map_err(|source| ServeError::Listen { bind: bind.clone(), source })?;
         let address = listener.local_addr().map_err(|source| ServeError::Listen { bind, source })?;
@@ -300,7 +308,7 @@ impl Host {
     async fn shake_hands(self, stream: TcpStream, peer: SocketAddr, alive: mpsc::Sender<()>) {
         let _ = stream.set_nodelay(true);
         let acceptor = TlsAcceptor::from(self.tls.current());
-        let why = match timeout(HANDSHAKE, acceptor.accept(stream)).await {
+        let why = match timeout(HANDSHAKE, acceptor.accept(stream).into_fallible()).await {
             Ok(Ok(stream)) => {
                 let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
                 tokio::spawn(async move {
@@ -309,7 +317,12 @@ impl Host {
                 });
                 return;
             }
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err((error, stream))) => {
+                // a client in TLS 1.3 is in the middle of its request by now, and the alert that says why would be
+                // lost if the socket was closed on what it sent
+                let _ = timeout(FAREWELL, see_off(stream)).await;
+                error.to_string()
+            }
             Err(_) => "it took more than 10 s".to_owned(),
         };
         self.notices.caused(&format!("{}: the TLS handshake failed: {why}", peer.ip().to_canonical()));
@@ -331,6 +344,18 @@ impl Host {
         };
         self.service.converse(connection, Session::new(chain)).await;
     }
+}
+
+/// Says that nothing more will come, and takes what still does, up to a bound.
+async fn see_off(mut stream: TcpStream) -> io::Result<()> {
+    stream.shutdown().await?;
+    let mut taken = [0; 4096];
+    for _ in 0..16 {
+        if stream.read(&mut taken).await? == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Forgets handshakes that are over; where there are still too many, ends the oldest.

@@ -14,10 +14,33 @@ const WINDOW: Duration = Duration::from_secs(10);
 const MOST_CHARS: usize = 300;
 
 /// Where the lines go.
-pub type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;
+#[derive(Clone)]
+pub struct NoticeSink(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl NoticeSink {
+    /// Each line, without its end, is given to `write`.
+    pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(write))
+    }
+
+    /// Standard error.
+    pub fn stderr() -> Self {
+        Self::new(|line| {
+            use std::io::Write as _;
+            // a closed standard error is no reason to stop serving
+            let _ = writeln!(std::io::stderr().lock(), "bastion: {line}");
+        })
+    }
+}
+
+impl fmt::Debug for NoticeSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NoticeSink").finish_non_exhaustive()
+    }
+}
 
 /// Writes notices to a sink.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Notices {
     sink: NoticeSink,
     caused: Arc<Mutex<Caused>>,
@@ -30,12 +53,6 @@ struct Caused {
     held_back: u64,
 }
 
-impl fmt::Debug for Notices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Notices").finish_non_exhaustive()
-    }
-}
-
 impl Notices {
     pub(crate) fn new(sink: NoticeSink) -> Self {
         Self { sink, caused: Arc::new(Mutex::new(Caused { since: Instant::now(), written: 0, held_back: 0 })) }
@@ -43,7 +60,7 @@ impl Notices {
 
     /// Something that the owner should mend.
     pub(crate) fn say(&self, line: &str) {
-        (self.sink)(&harmless(line));
+        (self.sink.0)(&harmless(line));
     }
 
     /// Something that a peer did, or can cause as often as it likes.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bastion_host::clock::rfc3339_millis;
+use bastion_host::clock::{Clock, rfc3339_millis};
 use bastion_trust::{Admitted, LivePolicy, Refused, Standing};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
@@ -32,6 +32,7 @@ const UNKNOWN_PATH_CHARS: usize = 64;
 /// Answers requests under one manifest.
 pub(crate) struct Service {
     policy: LivePolicy,
+    clock: Arc<dyn Clock>,
     audit: AuditLog,
     operations: Operations,
     limiter: RateLimiter,
@@ -62,9 +63,16 @@ struct Record {
 }
 
 impl Service {
-    pub(crate) fn new(policy: LivePolicy, audit: AuditLog, operations: Operations, notices: Notices) -> Self {
+    pub(crate) fn new(
+        policy: LivePolicy,
+        clock: Arc<dyn Clock>,
+        audit: AuditLog,
+        operations: Operations,
+        notices: Notices,
+    ) -> Self {
         Self {
             policy,
+            clock,
             audit,
             operations,
             limiter: RateLimiter::default(),
@@ -97,7 +105,7 @@ impl Service {
                 sleep(TOO_OFTEN).await;
             }
             let keep_alive = passed && head.keep_alive && !connection.is_stopping();
-            let message = answer.message(&http_date(self.policy.gate().now()), keep_alive);
+            let message = answer.message(&http_date(self.clock.now()), keep_alive);
             if connection.write(&message).await.is_err() {
                 return;
             }
@@ -119,7 +127,7 @@ impl Service {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let now = self.policy.gate().now();
+        let now = self.clock.now();
         let _ = session.judge(self.policy.gate(), now); // for the name in the audit
         let answer = self.recorded(Denial::from(error).into(), session, Record::default());
         let _ = connection.write(&answer.message(&http_date(now), false)).await;
@@ -195,7 +203,7 @@ impl Service {
         policy: Result<Arc<Admitted>, Arc<Refused>>,
     ) -> Result<Judged, Denial> {
         let admitted = policy.map_err(|refused| Denial::Policy(refused.code))?;
-        let now = self.policy.gate().now();
+        let now = self.clock.now();
         session.judge(self.policy.gate(), now).map_err(|fault| Denial::Certificate(fault.code))?;
         let role = Role::of(admitted.manifest(), session.cn(), now);
         Ok(Judged { admitted, role })
@@ -214,7 +222,7 @@ impl Service {
         head: &Head,
         policy: &Result<Arc<Admitted>, Arc<Refused>>,
     ) -> Result<Answer, Denial> {
-        let now = self.policy.gate().now();
+        let now = self.clock.now();
         session.judge(self.policy.gate(), now).map_err(|fault| Denial::Certificate(fault.code))?;
         let is_owner =
             policy.as_ref().is_ok_and(|admitted| Role::of(admitted.manifest(), session.cn(), now) == Role::Owner);
@@ -311,7 +319,7 @@ impl Service {
     /// said.
     fn recorded(&self, answer: Answer, session: &Session, record: Record) -> Answer {
         let is_health = record.op == Some(Route::Health.op());
-        let now = self.policy.gate().now();
+        let now = self.clock.now();
         let mut row = AuditRow {
             ts: rfc3339_millis(now),
             cn: session.cn().map(ToString::to_string),

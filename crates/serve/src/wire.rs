@@ -52,6 +52,16 @@ pub mod v1 {
         WordsAndVectors,
     }
 
+    impl Ranking {
+        /// The word on the wire.
+        pub const fn as_str(self) -> &'static str {
+            match self {
+                Self::Words => "bm25",
+                Self::WordsAndVectors => "bm25+vectors",
+            }
+        }
+    }
+
     /// The answer to a search.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct SearchAnswer {

@@ -21,22 +21,37 @@ pub struct Served {
     texts: Mutex<TextCache>,
 }
 
-/// Which documents a reader may be told of now, by their number. Made by [`Served::allowed`].
+/// Which documents and which of their paths a reader may be told of now. Made by [`Served::allowed`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allowed(Vec<u64>);
+pub struct Allowed {
+    docs: Bits,
+    paths: Bits,
+    /// Whether that is every path there is.
+    everything: bool,
+}
 
 impl Allowed {
     /// Whether the document of this number is among them.
     pub fn contains(&self, ord: u32) -> bool {
-        self.0.get(ord as usize / 64).is_some_and(|word| word >> (ord % 64) & 1 == 1)
+        self.docs.contains(ord)
+    }
+}
+
+/// A set of small numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn contains(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    fn insert(&mut self, ord: u32) {
-        let at = ord as usize / 64;
+    fn insert(&mut self, number: u32) {
+        let at = number as usize / 64;
         if self.0.len() <= at {
             self.0.resize(at + 1, 0);
         }
-        self.0[at] |= 1 << (ord % 64);
+        self.0[at] |= 1 << (number % 64);
     }
 }
 
@@ -147,56 +162,81 @@ impl Served {
         found.collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// The documents that have at least one path for which `in_scope(root, path)` holds.
+    /// The paths for which `in_scope(root, path)` holds, and the documents that have at least one of them.
     pub fn allowed(&self, in_scope: impl Fn(&str, &str) -> bool) -> Result<Allowed, StoreError> {
-        let mut allowed = Allowed(Vec::new());
+        let mut allowed = Allowed { docs: Bits::default(), paths: Bits::default(), everything: true };
         let rows = self.lock();
         let mut query = rows
-            .prepare_cached("SELECT path.root, path.path, doc.ord FROM path JOIN doc ON doc.doc = path.doc")
+            .prepare_cached(
+                "SELECT path.id, path.root, path.path, doc.ord FROM path LEFT JOIN doc ON doc.doc = path.doc",
+            )
             .map_err(self.failed())?;
-        let mut found = query.query([]).map_err(self.failed())?;
-        while let Some(row) = found.next().map_err(self.failed())? {
-            let (Ok(root), Ok(path)) = (row.get_ref(0).map(|v| v.as_str()), row.get_ref(1).map(|v| v.as_str())) else {
-                continue;
-            };
-            if let (Ok(root), Ok(path)) = (root, path)
-                && in_scope(root, path)
-            {
-                allowed.insert(row.get(2).map_err(self.failed())?);
+        let mut each = || -> rusqlite::Result<()> {
+            let mut found = query.query([])?;
+            while let Some(row) = found.next()? {
+                if in_scope(row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?) {
+                    allowed.paths.insert(row.get(0)?);
+                    if let Some(ord) = row.get(3)? {
+                        allowed.docs.insert(ord);
+                    }
+                } else {
+                    allowed.everything = false;
+                }
             }
-        }
+            Ok(())
+        };
+        each().map_err(self.failed())?;
         Ok(allowed)
     }
 
-    /// File cards whose sanitized path begins with `prefix` and whose path is in scope, in path order.
+    /// File cards whose sanitized path begins with `prefix` and whose path is among the allowed, in path order.
     pub fn file_cards(
         &self,
         prefix: &str,
         offset: u64,
         limit: u64,
-        in_scope: impl Fn(&str, &str) -> bool,
+        allowed: &Allowed,
     ) -> Result<CatalogPage, StoreError> {
         let rows = self.lock();
-        let mut query = rows
-            .prepare_cached(
-                "SELECT root, path, card FROM path WHERE card IS NOT NULL AND shown >= ?1 AND (?2 IS NULL OR shown < ?2) \
-                 ORDER BY shown, id",
-            )
-            .map_err(self.failed())?;
-        let mut found = query.query(params![prefix, rows::after_prefix(prefix)]).map_err(self.failed())?;
-        let mut page = CatalogPage { cards: Vec::new(), total: 0 };
-        while let Some(row) = found.next().map_err(self.failed())? {
-            let (root, path): (String, String) =
-                (row.get(0).map_err(self.failed())?, row.get(1).map_err(self.failed())?);
-            if !in_scope(&root, &path) {
-                continue;
+        let upper = rows::after_prefix(prefix);
+        let (offset, limit) = (bounded(offset), bounded(limit));
+        let read = || -> rusqlite::Result<CatalogPage> {
+            if allowed.everything {
+                let total: i64 = rows
+                    .prepare_cached(
+                        "SELECT count(*) FROM path WHERE card IS NOT NULL AND shown >= ?1 AND (?2 IS NULL OR shown < ?2)",
+                    )?
+                    .query_row(params![prefix, upper], |row| row.get(0))?;
+                let cards = rows
+                    .prepare_cached(
+                        "SELECT card FROM path WHERE card IS NOT NULL AND shown >= ?1 AND (?2 IS NULL OR shown < ?2) \
+                         ORDER BY shown, id LIMIT ?3 OFFSET ?4",
+                    )?
+                    .query_map(params![prefix, upper, limit, offset], |row| row.get(0))?
+                    .collect::<rusqlite::Result<_>>()?;
+                return Ok(CatalogPage { cards, total: total.cast_unsigned() });
             }
-            if page.total >= offset && (page.cards.len() as u64) < limit {
-                page.cards.push(row.get(2).map_err(self.failed())?);
+            // the index on (shown, id) answers this alone; only the page's own rows are read
+            let mut query = rows.prepare_cached(
+                "SELECT id FROM path WHERE card IS NOT NULL AND shown >= ?1 AND (?2 IS NULL OR shown < ?2) ORDER BY shown, id",
+            )?;
+            let mut found = query.query(params![prefix, upper])?;
+            let mut card = rows.prepare_cached("SELECT card FROM path WHERE id = ?1")?;
+            let mut page = CatalogPage { cards: Vec::new(), total: 0 };
+            while let Some(row) = found.next()? {
+                let id: u32 = row.get(0)?;
+                if !allowed.paths.contains(id) {
+                    continue;
+                }
+                let at = bounded(page.total);
+                if at >= offset && at - offset < limit {
+                    page.cards.push(card.query_row([id], |row| row.get(0))?);
+                }
+                page.total += 1;
             }
-            page.total += 1;
-        }
-        Ok(page)
+            Ok(page)
+        };
+        read().map_err(self.failed())
     }
 
     /// Folder cards whose sanitized path begins with `prefix`, in path order.
@@ -210,7 +250,6 @@ impl Served {
         let mut query = rows
             .prepare_cached("SELECT card FROM dir WHERE shown >= ?1 AND (?2 IS NULL OR shown < ?2) ORDER BY shown, root LIMIT ?3 OFFSET ?4")
             .map_err(self.failed())?;
-        let bounded = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let found = query
             .query_map(params![prefix, upper, bounded(limit), bounded(offset)], |row| row.get(0))
             .map_err(self.failed())?;
@@ -238,6 +277,11 @@ impl Served {
     fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
         |source| StoreError::Rows { path: self.rows_path.clone(), source }
     }
+}
+
+/// A number as SQLite can take it.
+fn bounded(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn one_doc(rows: &Connection, column: &str, value: impl rusqlite::Params) -> rusqlite::Result<Option<DocRow>> {
@@ -298,7 +342,7 @@ impl TextCache {
 
     fn put(&mut self, ord: u32, text: &Arc<SanitizedText>) {
         let size = text.as_str().len();
-        if size > TEXT_CACHE_BYTES / 4 {
+        if size > TEXT_CACHE_BYTES {
             return;
         }
         self.clock += 1;

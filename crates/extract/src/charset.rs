@@ -83,8 +83,7 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
         return None;
     }
     let zero = |side: usize| units.iter().filter(|unit| unit[side] == 0).count();
-    let text =
-        |side: usize| units.iter().filter(|unit| unit[side] >= 0x20 || matches!(unit[side], 9 | 10 | 13)).count();
+    let text = |side: usize| units.iter().filter(|unit| unit[side] >= 0x20 || matches!(unit[side], 9 | 10 | 13)).count();
     let (first, second) = (zero(0), zero(1));
     let enough = units.len() * 6 / 10;
     if second >= enough && first == 0 && text(0) == units.len() {
@@ -127,8 +126,7 @@ pub(crate) fn declared(bytes: &[u8]) -> Option<String> {
 fn label_after(rest: &[u8]) -> Option<String> {
     let rest = rest.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let rest = rest.strip_prefix(b"\"").or_else(|| rest.strip_prefix(b"'")).unwrap_or(rest).trim_ascii_start();
-    let end =
-        rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"-_:.".contains(byte))).unwrap_or(rest.len());
+    let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"-_:.".contains(byte))).unwrap_or(rest.len());
     let label = std::str::from_utf8(rest.get(..end.min(40))?).ok()?;
     // A label nobody knows is passed over: another declaration may follow.
     Encoding::for_label(label.as_bytes()).map(|_| label.to_owned())

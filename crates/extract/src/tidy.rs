@@ -53,8 +53,7 @@ pub(crate) fn allowed(c: char) -> bool {
 
 /// One line of at most 300 characters, `None` where nothing is left.
 pub(crate) fn title(text: &str) -> Option<String> {
-    let words: Vec<&str> =
-        text.split(|c: char| c.is_whitespace() || !allowed(c)).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || !allowed(c)).filter(|word| !word.is_empty()).collect();
     let line: String = words.join(" ").chars().take(300).collect();
     (!line.is_empty()).then_some(line)
 }

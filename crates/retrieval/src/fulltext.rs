@@ -14,8 +14,8 @@ mod writer;
 
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 
-pub(crate) use reader::OpenFailure;
 pub(crate) use reader::TextReader;
+pub(crate) use reader::OpenFailure;
 pub(crate) use writer::{TextWriter, link};
 
 /// Fields of the index. Nothing is stored: the texts are elsewhere.
@@ -39,8 +39,7 @@ fn schema() -> (Schema, Fields) {
     let key = builder.add_u64_field(KEY, FAST);
     let language = builder.add_text_field("language", STRING);
     // The tokenizer is named for form only: texts come as terms.
-    let indexing =
-        TextFieldIndexing::default().set_tokenizer("raw").set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let indexing = TextFieldIndexing::default().set_tokenizer("raw").set_index_option(IndexRecordOption::WithFreqsAndPositions);
     let text = builder.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
     (builder.build(), Fields { doc, key, language, text })
 }

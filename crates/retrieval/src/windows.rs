@@ -315,13 +315,7 @@ mod tests {
 
     #[test]
     fn texts_without_any_place_to_cut_end_too() {
-        for text in [
-            "a".to_owned() + &"\u{300}".repeat(3_000_000),
-            "🇩".repeat(300_000),
-            "\u{200d}".repeat(1_000_000),
-            "\n".repeat(1_000_000),
-            " ".repeat(1_000_000),
-        ] {
+        for text in ["a".to_owned() + &"\u{300}".repeat(3_000_000), "🇩".repeat(300_000), "\u{200d}".repeat(1_000_000), "\n".repeat(1_000_000), " ".repeat(1_000_000)] {
             let found = windows(&text, &[]);
             assert_eq!(found.last().map(|window| window.bytes.end), Some(text.len()));
         }

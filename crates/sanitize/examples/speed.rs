@@ -27,12 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             *rules.entry(span.rule).or_default() += 1;
         }
         let megabytes = text.len() as f64 / 1e6;
-        println!(
-            "{path}: {megabytes:.2} MB, {:.0} MB/s, {} hits, {:.1} a MB, {rules:?}",
-            megabytes / best,
-            spans.len(),
-            spans.len() as f64 / megabytes
-        );
+        println!("{path}: {megabytes:.2} MB, {:.0} MB/s, {} hits, {:.1} a MB, {rules:?}", megabytes / best, spans.len(), spans.len() as f64 / megabytes);
     }
     Ok(())
 }

@@ -12,11 +12,8 @@ use crate::{
 
 const NUMBER: &str = "iban.number";
 
-pub(crate) const RULES: &[RuleInfo] = &[RuleInfo::new(
-    NUMBER,
-    Kind::Iban,
-    "ISO 13616-1; SWIFT IBAN registry (lengths, structures); ISO 7064 MOD 97-10; experimental countries as published by their central banks",
-)];
+pub(crate) const RULES: &[RuleInfo] =
+    &[RuleInfo::new(NUMBER, Kind::Iban, "ISO 13616-1; SWIFT IBAN registry (lengths, structures); ISO 7064 MOD 97-10; experimental countries as published by their central banks")];
 
 /// Country and structure of what follows the two check digits: `n` digits, `a` letters, `c` either.
 /// The registry's `c` parts are kept; where it has letters in a fixed place that banks do not keep to, `c` stands.
@@ -98,17 +95,10 @@ mod tests {
     #[test]
     fn valid_numbers() {
         for iban in [
-            "GB82 WEST 1234 5698 7654 32",
-            "DE89370400440532013000",
-            "FR14-2004-1010-0505-0001-3M02-606",
-            "NO93 8601 1117 947",
-            "MT84 MALT 0110 0001 2345 MTLC AST0 01S",
-            "se4550000000058398257466",
-            "BR18 0036 0305 0000 1000 9795 493C 1",
-            "DE89 3704 0044\n0532 0130 00",
+            "GB82 WEST 1234 5698 7654 32", "DE89370400440532013000", "FR14-2004-1010-0505-0001-3M02-606", "NO93 8601 1117 947", "MT84 MALT 0110 0001 2345 MTLC AST0 01S",
+            "se4550000000058398257466", "BR18 0036 0305 0000 1000 9795 493C 1", "DE89 3704 0044\n0532 0130 00",
         ] {
-            for text in [iban.to_owned(), format!("pay {iban} now"), format!("（{iban}）"), format!("IBAN：{iban}。")]
-            {
+            for text in [iban.to_owned(), format!("pay {iban} now"), format!("（{iban}）"), format!("IBAN：{iban}。")] {
                 assert_eq!(found(&text), [("IBAN", iban)], "{text}");
             }
         }

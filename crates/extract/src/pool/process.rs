@@ -83,14 +83,12 @@ impl Worker {
             let _ = child.wait();
             return Err(spawn_failed(io::Error::other("no pipes")));
         };
-        let mut worker =
-            Self { child, stdin, stdout, stderr, said: Vec::new(), stderr_open: true, files: 0, shaken: false };
+        let mut worker = Self { child, stdin, stdout, stderr, said: Vec::new(), stderr_open: true, files: 0, shaken: false };
         for pipe in [worker.stdin.as_fd(), worker.stdout.as_fd(), worker.stderr.as_fd()] {
             rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| PoolError::Pipe { source: errno.into() })?;
         }
         let not_a_worker = || PoolError::NotAWorker { worker: recipe.program.clone() };
-        let start =
-            wire::head(&Ask::Start { uncaged: recipe.uncaged }, 0).map_err(|source| PoolError::Pipe { source })?;
+        let start = wire::head(&Ask::Start { uncaged: recipe.uncaged }, 0).map_err(|source| PoolError::Pipe { source })?;
         let answer = worker.exchange(&[&start], 0, Instant::now() + START)?;
         match answer {
             Ok((Answer::Ready, _)) => Ok(worker),
@@ -357,15 +355,11 @@ impl Incoming {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(error) => return Err(error),
         }
-        if self.lengths.is_none()
-            && let Some(preamble) = self.bytes.first_chunk::<PREAMBLE>()
-        {
+        if self.lengths.is_none() && let Some(preamble) = self.bytes.first_chunk::<PREAMBLE>() {
             self.lengths = Some(wire::lengths(preamble, self.max_body)?);
         }
         match self.lengths {
-            Some((head, body)) if self.bytes.len() > PREAMBLE + head + body => {
-                Err(wire::malformed("more than a frame"))
-            }
+            Some((head, body)) if self.bytes.len() > PREAMBLE + head + body => Err(wire::malformed("more than a frame")),
             _ => Ok(true),
         }
     }

@@ -185,8 +185,7 @@ mod tests {
 
     #[test]
     fn a_sentence_that_begins_with_from_separates_nothing() {
-        let mailbox =
-            b"From a@x Mon Jan  1 00:00:00 2024\nSubject: one\n\nHello\n\nFrom here on it rains.\n>From there too.\n\n\
+        let mailbox = b"From a@x Mon Jan  1 00:00:00 2024\nSubject: one\n\nHello\n\nFrom here on it rains.\n>From there too.\n\n\
             From b@x Mon Jan  1 00:00:00 2024\nSubject: two\n\nBye\n";
         let parts = split(mailbox);
         assert_eq!(parts.len(), 2);

@@ -5,8 +5,8 @@ mod archives;
 mod charsets;
 mod formats;
 mod hostile;
-mod made;
 mod mail;
+mod made;
 mod pool;
 
 use bastion_extract::{Document, ExternalReaders, FailReason, Job, Limits, Outcome, Pool, PoolConfig, SkipReason};

@@ -112,8 +112,7 @@ impl Builder<'_> {
         let scale = 1.0 / ((self.dims / HEADS) as f32).sqrt();
         let all = self.linear(hidden, &[(&part("query"), scale), (&part("key"), 1.0), (&part("value"), 1.0)])?;
         let graph = &mut self.graph;
-        let parts: [String; 3] =
-            graph.ops("Split", &[&all], &[Attribute::Int("axis", -1), Attribute::Int("num_outputs", 3)]);
+        let parts: [String; 3] = graph.ops("Split", &[&all], &[Attribute::Int("axis", -1), Attribute::Int("num_outputs", 3)]);
         let [query, key, value] = parts.map(|part| graph.op("Reshape", &[&part, "split_heads"], &[]));
         let query = graph.op("Transpose", &[&query], &[Attribute::Ints("perm", &[0, 2, 1, 3])]);
         let key = graph.op("Transpose", &[&key], &[Attribute::Ints("perm", &[0, 2, 3, 1])]);
@@ -132,11 +131,7 @@ impl Builder<'_> {
             let values = self.weights.vector(constant, self.dims)?;
             self.graph.floats(constant, &[self.dims], &values);
         }
-        Ok(self.graph.op(
-            "LayerNormalization",
-            &[input, &weight, &bias],
-            &[Attribute::Int("axis", -1), Attribute::Float("epsilon", EPSILON)],
-        ))
+        Ok(self.graph.op("LayerNormalization", &[input, &weight, &bias], &[Attribute::Int("axis", -1), Attribute::Float("epsilon", EPSILON)]))
     }
 
     /// `input` times the weights of the named parts side by side, each with its factor, plus their biases.
@@ -213,8 +208,7 @@ impl Weights<'_> {
 
     fn matrix(&self, name: &str) -> Result<([usize; 2], Vec<f32>), EmbedError> {
         let (shape, values) = self.floats(name)?;
-        let shape =
-            <[usize; 2]>::try_from(shape).map_err(|_| EmbedError::Weights { what: "a matrix has another shape" })?;
+        let shape = <[usize; 2]>::try_from(shape).map_err(|_| EmbedError::Weights { what: "a matrix has another shape" })?;
         Ok((shape, values))
     }
 
@@ -228,11 +222,7 @@ impl Weights<'_> {
         if tensor.dtype() != Dtype::F32 {
             return Err(EmbedError::Weights { what: "not of 32 bits" });
         }
-        let values = tensor
-            .data()
-            .chunks_exact(4)
-            .map(|value| f32::from_le_bytes(value.try_into().unwrap_or_default()))
-            .collect();
+        let values = tensor.data().chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap_or_default())).collect();
         Ok((tensor.shape().to_vec(), values))
     }
 }

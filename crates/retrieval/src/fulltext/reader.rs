@@ -90,10 +90,8 @@ impl TextReader {
     /// Offers every window that has a word of the question to `best`.
     pub(crate) fn search(&self, question: &str, best: &mut Best<'_>) -> tantivy::Result<()> {
         let query = Query::of(question, &self.languages);
-        let words =
-            query.words.iter().map(|(forms, times)| self.scorer(forms, *times)).collect::<tantivy::Result<Vec<_>>>()?;
-        let phrases =
-            query.phrases.iter().map(|phrase| self.phrase_scorer(phrase)).collect::<tantivy::Result<Vec<_>>>()?;
+        let words = query.words.iter().map(|(forms, times)| self.scorer(forms, *times)).collect::<tantivy::Result<Vec<_>>>()?;
+        let phrases = query.phrases.iter().map(|phrase| self.phrase_scorer(phrase)).collect::<tantivy::Result<Vec<_>>>()?;
         for segment in &self.segments {
             let mut scores = Scores::new(segment.windows);
             for ((forms, _), scorer) in query.words.iter().zip(&words) {
@@ -119,14 +117,7 @@ impl TextReader {
     /// None where no window has the word.
     fn scorer(&self, forms: &Forms, times: f32) -> tantivy::Result<Option<Scorer>> {
         let with = self.windows_with(forms)?;
-        let scorer = || {
-            Scorer::new(
-                self.collection,
-                inverse_frequency(self.collection, with),
-                times,
-                FieldNormReader::id_to_fieldnorm,
-            )
-        };
+        let scorer = || Scorer::new(self.collection, inverse_frequency(self.collection, with), times, FieldNormReader::id_to_fieldnorm);
         Ok((with > 0).then(scorer))
     }
 
@@ -172,12 +163,7 @@ impl TextReader {
 }
 
 impl Segment {
-    fn postings(
-        &self,
-        fields: Fields,
-        form: &str,
-        option: IndexRecordOption,
-    ) -> tantivy::Result<Option<SegmentPostings>> {
+    fn postings(&self, fields: Fields, form: &str, option: IndexRecordOption) -> tantivy::Result<Option<SegmentPostings>> {
         Ok(self.terms.read_postings(&Term::from_field_text(fields.text, form), option)?)
     }
 
@@ -189,9 +175,7 @@ impl Segment {
 /// Lengths are summed as they are kept (rounded down to a code), so that the mean does not depend on the segments.
 fn collection(segments: &[Segment]) -> Collection {
     let windows = segments.iter().map(|segment| u64::from(segment.windows)).sum();
-    let length = |segment: &Segment| {
-        (0..segment.windows).map(|window| u64::from(segment.lengths.fieldnorm(window))).sum::<u64>()
-    };
+    let length = |segment: &Segment| (0..segment.windows).map(|window| u64::from(segment.lengths.fieldnorm(window))).sum::<u64>();
     let total: u64 = segments.iter().map(length).sum();
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
     let mean_length = (total as f64 / (windows as f64).max(1.0)) as f32;

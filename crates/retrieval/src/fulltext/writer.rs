@@ -50,10 +50,7 @@ impl TextWriter {
     }
 
     pub(crate) fn add(&self, key: ChunkKey, language: Option<Language>, text: &str) -> tantivy::Result<()> {
-        let tokens = analysis::terms(text, language)
-            .into_iter()
-            .map(|term| Token { text: term.text, position: term.position as usize, ..Token::default() })
-            .collect();
+        let tokens = analysis::terms(text, language).into_iter().map(|term| Token { text: term.text, position: term.position as usize, ..Token::default() }).collect();
         let mut document = TantivyDocument::default();
         document.add_u64(self.fields.doc, u64::from(key.doc));
         document.add_u64(self.fields.key, key.packed());

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use bastion_extract::ExternalReaders;
 use bastion_host::clock::SystemClock;
 use bastion_private::VaultPlace;
-use bastion_retrieval::{EmbedApi, Embedder, RemoteEmbedder, RemoteSettings, Searcher, models};
+use bastion_retrieval::embed::{EmbedApi, Embedder, RemoteEmbedder, RemoteSettings};
+use bastion_retrieval::{Searcher, models};
 use bastion_stages::{Embedding, SealSettings, Summarizer};
 use bastion_trust::{Gate, GateSettings};
 

@@ -1,6 +1,7 @@
 //! From windows to vectors, where there is a model. Only windows whose text is new are embedded.
 
-use bastion_retrieval::{ChunkKey, Embedder, Role};
+use bastion_retrieval::ChunkKey;
+use bastion_retrieval::embed::{Embedder, Role};
 use bastion_store::{ChunkRow, DocRow, Draft, SanitizedText};
 use bastion_trust::Stage;
 

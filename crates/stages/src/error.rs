@@ -48,7 +48,7 @@ pub enum StageError {
     },
     /// The embedding model failed.
     #[error(transparent)]
-    Embed(#[from] bastion_retrieval::EmbedError),
+    Embed(#[from] bastion_retrieval::embed::EmbedError),
     /// Sealing failed.
     #[error(transparent)]
     Seal(#[from] SealError),

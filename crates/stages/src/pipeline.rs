@@ -9,9 +9,9 @@ use std::time::Instant;
 use bastion_extract::ExternalReaders;
 use bastion_host::clock::Clock;
 use bastion_private::{ExtractStore, Vault, VaultPlace};
-use bastion_retrieval::{EmbedError, Embedder};
+use bastion_retrieval::embed::{EmbedError, Embedder};
 use bastion_store::{Committed, Draft, Layout};
-use bastion_sweep::{Job, Runner, StageReport, StageStatus};
+use bastion_sweep::{Job, Report, Runner, StageReport, StageStatus};
 use bastion_trust::{Admitted, Stage};
 
 use crate::index::NextIndex;
@@ -90,7 +90,7 @@ impl Pipeline {
 }
 
 impl Runner for Pipeline {
-    fn run(&mut self, job: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn run(&mut self, job: &Job<'_>, report: &mut Report<'_>) -> ControlFlow<()> {
         let Some((last, earlier)) = job.stages.split_last() else { return ControlFlow::Continue(()) };
         let first = job.stages[0];
         let started = Instant::now();

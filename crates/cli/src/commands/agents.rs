@@ -54,7 +54,7 @@ fn signer(tls: &args::Tls) -> Result<PathBuf> {
 /// A gate that refuses is exit status 3.
 fn told(signed: Result<Signed, SignError>) -> Result<Signed> {
     let signed = signed.map_err(|error| match error {
-        SignError::Refused(refused) => anyhow::Error::from(Exit::from(&*refused)),
+        SignError::Refused(refused) => anyhow::Error::from(Exit::from(&refused)),
         other => other.into(),
     })?;
     for warning in &signed.warnings {

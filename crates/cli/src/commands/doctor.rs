@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use bastion_extract::{ExternalReaders, Job, Limits, Outcome, Pool, PoolConfig};
 use serde::Serialize;
 
 use crate::args;
@@ -20,6 +21,22 @@ struct Finding {
     says: String,
 }
 
+/// Starts a reader as a sweep would, and has it read a line.
+fn reader_works() -> Result<()> {
+    let settings = settings::stages(false, false)?;
+    let config = PoolConfig {
+        worker: settings.worker,
+        worker_args: settings.worker_args,
+        workers: 1,
+        uncaged: false,
+        external: ExternalReaders::none(),
+    };
+    match Pool::new(config)?.extract(Job { name: "a.txt", bytes: b"a line", limits: Limits::default() })? {
+        Outcome::Text(_) => Ok(()),
+        other => anyhow::bail!("a reader did not read a plain line: {other:?}"),
+    }
+}
+
 /// `bastion doctor`.
 pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
     let mut findings = Vec::new();
@@ -29,8 +46,9 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
         Ok(dir) => note("state", None, dir.display().to_string()),
         Err(error) => note("state", Some(false), format!("{error:#}")),
     }
-    for layer in bastion_cage::report() {
-        note(&format!("cage: {}", layer.name), Some(layer.ok), layer.says);
+    match reader_works() {
+        Ok(()) => note("caged reader", Some(true), "documents are read in a worker with no files and no network".to_owned()),
+        Err(error) => note("caged reader", Some(false), format!("{error:#}")),
     }
     for tool in bastion_extract::probe_external() {
         let says = match (&tool.path, &tool.version) {

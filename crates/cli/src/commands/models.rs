@@ -33,12 +33,12 @@ pub(crate) fn models(args: Models) -> Result<ExitCode> {
         Models::List(args) => {
             for model in models::list(&dir) {
                 if args.json {
-                    let row = serde_json::json!({ "what": model.what.as_str(), "name": model.name, "dir": model.dir, "bytes": model.bytes });
+                    let row = serde_json::json!({ "what": word(model.what), "name": model.name, "dir": model.dir, "bytes": model.bytes });
                     print_line(&row.to_string());
                 } else {
                     print_line(&format!(
                         "{}\t{}\t{} MB\t{}",
-                        model.what.as_str(),
+                        word(model.what),
                         model.name,
                         model.bytes / 1_000_000,
                         model.dir.display()
@@ -48,6 +48,13 @@ pub(crate) fn models(args: Models) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn word(what: What) -> &'static str {
+    match what {
+        What::Embed => "embed",
+        What::Names => "names",
+    }
 }
 
 /// `bastion eval DIR`.

@@ -16,7 +16,7 @@ use bastion_host::files;
 use bastion_host::signals::{Stop, WakingClock};
 use bastion_serve::{BindAddr, Endpoint, NoticeSink, Running, ServeConfig};
 use bastion_stages::Pipeline;
-use bastion_sweep::{Ended, Event, Job, Runner, StageReport, Sweep, SweepSettings, exit_status};
+use bastion_sweep::{Ended, Event, Job, Report, Runner, Sweep, SweepSettings, exit_status};
 use bastion_trust::{Gate, LivePolicy, sign};
 
 pub(crate) use machine::Machine;
@@ -243,7 +243,7 @@ impl Runner for InTurn<'_> {
     fn run(
         &mut self,
         job: &Job<'_>,
-        report: &mut dyn FnMut(StageReport) -> std::ops::ControlFlow<()>,
+        report: &mut Report<'_>,
     ) -> std::ops::ControlFlow<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.pipeline.run(job, report)

@@ -96,5 +96,9 @@ pub(crate) fn describe(name: &X509Name<'_>) -> String {
 
 /// Seconds since 1970 as a time.
 pub(crate) fn time(seconds: i64) -> jiff::Timestamp {
-    jiff::Timestamp::from_second(seconds).unwrap_or(if seconds < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX })
+    jiff::Timestamp::from_second(seconds).unwrap_or(if seconds < 0 {
+        jiff::Timestamp::MIN
+    } else {
+        jiff::Timestamp::MAX
+    })
 }

@@ -14,7 +14,8 @@ const ORDER: [u8; 32] = [
 
 /// Whether `signature` (DER) is one of `message` under the key with this point (SEC 1, 2.3.3).
 pub(crate) fn verifies(point: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    fixed(signature).is_some_and(|fixed| UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, &fixed).is_ok())
+    fixed(signature)
+        .is_some_and(|fixed| UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, &fixed).is_ok())
 }
 
 /// Whether the point is one of the curve.
@@ -37,7 +38,9 @@ impl SigningKey {
         let pair = match key.tag() {
             _ if key.headers().iter().any(|(name, _)| name == "Proc-Type") => Err("is encrypted; decrypt it first"),
             "PRIVATE KEY" => EcdsaKeyPair::from_pkcs8(alg, key.contents()).map_err(|_| "is not a P-256 key"),
-            "EC PRIVATE KEY" => EcdsaKeyPair::from_private_key_der(alg, key.contents()).map_err(|_| "is not a P-256 key"),
+            "EC PRIVATE KEY" => {
+                EcdsaKeyPair::from_private_key_der(alg, key.contents()).map_err(|_| "is not a P-256 key")
+            }
             "ENCRYPTED PRIVATE KEY" => Err("is encrypted; decrypt it first"),
             _ => Err("is not a P-256 key"),
         };
@@ -133,7 +136,14 @@ mod tests {
     fn r_and_s_must_be_in_range_and_minimal() {
         let key = key();
         let order = minimal(&ORDER);
-        for (r, s) in [(vec![0], vec![0]), (vec![0], vec![1]), (vec![1], vec![0]), (order.clone(), order.clone()), (order.clone(), vec![1]), (vec![1], order)] {
+        for (r, s) in [
+            (vec![0], vec![0]),
+            (vec![0], vec![1]),
+            (vec![1], vec![0]),
+            (order.clone(), order.clone()),
+            (order.clone(), vec![1]),
+            (vec![1], order),
+        ] {
             assert!(!verifies(key.point(), b"m", &der(&r, &s)));
         }
         let rs = fixed(&key.sign(b"m").unwrap()).unwrap();

@@ -13,7 +13,19 @@ use crate::yaml::{Node, Place, Value};
 type Read<T> = Result<T, MalformedError>;
 
 const TOP: &[&str] = &[
-    "v", "id", "owner", "roots", "include", "exclude", "stages", "sweep", "ops", "grants", "limits", "serial", "signature",
+    "v",
+    "id",
+    "owner",
+    "roots",
+    "include",
+    "exclude",
+    "stages",
+    "sweep",
+    "ops",
+    "grants",
+    "limits",
+    "serial",
+    "signature",
 ];
 
 /// The manifest that this tree is.
@@ -60,7 +72,10 @@ impl<'n> Fields<'n> {
                     .map(|name| (distance(name, &key.name), name))
                     .min()
                     .filter(|(distance, _)| *distance <= 2)
-                    .map_or_else(|| format!("known are {}", known.join(", ")), |(_, name)| format!("did you mean `{name}`?"));
+                    .map_or_else(
+                        || format!("known are {}", known.join(", ")),
+                        |(_, name)| format!("did you mean `{name}`?"),
+                    );
                 let name = key.name.escape_debug().take(64).collect::<String>();
                 return Err(key.place.error(format!("unknown key `{name}` in {what}; {hint}")));
             }
@@ -150,7 +165,13 @@ fn roots(node: &Node) -> Read<Vec<Root>> {
 fn root(node: &Node) -> Read<Root> {
     if let Value::Str(path) = &node.value {
         check_path(node, path)?;
-        return Ok(Root { path: path.clone(), include: vec![], exclude: vec![], other_mounts: false, place: node.place });
+        return Ok(Root {
+            path: path.clone(),
+            include: vec![],
+            exclude: vec![],
+            other_mounts: false,
+            place: node.place,
+        });
     }
     let fields = Fields::of(node, "a root", &["path", "include", "exclude", "other_mounts"])?;
     let path_node = fields.required("path")?;

@@ -23,24 +23,121 @@ pub const AGENT_DIR: &str = ".agent";
 /// What is left out unless an `include` names it. One file or folder name each; a `/` at the end: folders only.
 pub const BUILTIN_EXCLUDES: &[&str] = &[
     // version control
-    ".git", ".hg", ".svn", ".jj", ".bzr", "_darcs", ".pijul", "CVS/", ".fslckout",
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    ".bzr",
+    "_darcs",
+    ".pijul",
+    "CVS/",
+    ".fslckout",
     // package folders
-    "node_modules/", "bower_components/", "jspm_packages/", "site-packages/", ".venv/", "venv/", ".virtualenv/", ".tox/",
-    ".nox/", ".eggs/", "*.egg-info/", ".cargo/", ".rustup/", ".npm/", ".nvm/", ".yarn/", ".pnpm-store/", ".bundle/",
-    ".gradle/", ".m2/", ".ivy2/", ".nuget/", ".stack/", ".cabal/", ".opam/", ".conda/", "Pods/", "Carthage/",
+    "node_modules/",
+    "bower_components/",
+    "jspm_packages/",
+    "site-packages/",
+    ".venv/",
+    "venv/",
+    ".virtualenv/",
+    ".tox/",
+    ".nox/",
+    ".eggs/",
+    "*.egg-info/",
+    ".cargo/",
+    ".rustup/",
+    ".npm/",
+    ".nvm/",
+    ".yarn/",
+    ".pnpm-store/",
+    ".bundle/",
+    ".gradle/",
+    ".m2/",
+    ".ivy2/",
+    ".nuget/",
+    ".stack/",
+    ".cabal/",
+    ".opam/",
+    ".conda/",
+    "Pods/",
+    "Carthage/",
     // caches
-    ".cache/", "__pycache__/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/", ".ipynb_checkpoints/", ".parcel-cache/",
-    ".sass-cache/", ".eslintcache", ".next/", ".nuxt/", ".svelte-kit/", ".turbo/", ".terraform/", ".direnv/", "CachedData/",
-    ".thumbnails/", "Thumbs.db", "ehthumbs.db", "desktop.ini", ".DS_Store", "._*", "__MACOSX/", ".Spotlight-V100/",
-    ".fseventsd/", ".TemporaryItems/", ".DocumentRevisions-V100/", ".Trash/", ".Trashes/", ".Trash-*/", "$RECYCLE.BIN/",
-    "System Volume Information/", "lost+found/", ".stversions/", ".stfolder/", ".dropbox.cache/", ".sync/",
+    ".cache/",
+    "__pycache__/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    ".ipynb_checkpoints/",
+    ".parcel-cache/",
+    ".sass-cache/",
+    ".eslintcache",
+    ".next/",
+    ".nuxt/",
+    ".svelte-kit/",
+    ".turbo/",
+    ".terraform/",
+    ".direnv/",
+    "CachedData/",
+    ".thumbnails/",
+    "Thumbs.db",
+    "ehthumbs.db",
+    "desktop.ini",
+    ".DS_Store",
+    "._*",
+    "__MACOSX/",
+    ".Spotlight-V100/",
+    ".fseventsd/",
+    ".TemporaryItems/",
+    ".DocumentRevisions-V100/",
+    ".Trash/",
+    ".Trashes/",
+    ".Trash-*/",
+    "$RECYCLE.BIN/",
+    "System Volume Information/",
+    "lost+found/",
+    ".stversions/",
+    ".stfolder/",
+    ".dropbox.cache/",
+    ".sync/",
     // build output
-    "build/", "_build/", ".build/", "dist/", "target/", "cmake-build-*/", "DerivedData/", "*.o", "*.obj", "*.pyc", "*.pyo",
-    "*.class", "*.rlib", "*.rmeta",
+    "build/",
+    "_build/",
+    ".build/",
+    "dist/",
+    "target/",
+    "cmake-build-*/",
+    "DerivedData/",
+    "*.o",
+    "*.obj",
+    "*.pyc",
+    "*.pyo",
+    "*.class",
+    "*.rlib",
+    "*.rmeta",
     // lock and temp files
-    "*.lock", "*.lck", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "~$*", ".~lock.*#", ".~*",
-    "*.tmp", "*.temp", "*.swp", "*.swo", "*~", ".#*", "\\#*#", "*.part", "*.partial", "*.crdownload", "*.download/",
-    ".sync-conflict-*", ".nfs*", ".fuse_hidden*",
+    "*.lock",
+    "*.lck",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "go.sum",
+    "~$*",
+    ".~lock.*#",
+    ".~*",
+    "*.tmp",
+    "*.temp",
+    "*.swp",
+    "*.swo",
+    "*~",
+    ".#*",
+    "\\#*#",
+    "*.part",
+    "*.partial",
+    "*.crdownload",
+    "*.download/",
+    ".sync-conflict-*",
+    ".nfs*",
+    ".fuse_hidden*",
 ];
 
 /// Which paths of which root are in scope.
@@ -70,7 +167,10 @@ pub(crate) struct Pattern {
 enum Segment {
     /// `**`: any number of folders.
     Any,
-    Name { glob: GlobMatcher, literal: bool },
+    Name {
+        glob: GlobMatcher,
+        literal: bool,
+    },
 }
 
 impl Scope {
@@ -83,7 +183,10 @@ impl Scope {
             let exclude = matcher(manifest.exclude.iter().chain(&root.exclude).map(String::as_str)).ok()?;
             Some((root.path.clone(), RootScope { include, exclude }))
         });
-        Self { builtin: matcher(BUILTIN_EXCLUDES.iter().copied()).unwrap_or_else(|_| Gitignore::empty()), roots: roots.collect() }
+        Self {
+            builtin: matcher(BUILTIN_EXCLUDES.iter().copied()).unwrap_or_else(|_| Gitignore::empty()),
+            roots: roots.collect(),
+        }
     }
 
     /// Whether `path` (`/`-separated, below the root, no `.` or `..` in it) of the root labelled `root` is in scope.
@@ -98,8 +201,7 @@ impl Scope {
             return false;
         }
         let naming = naming.unwrap_or_default();
-        self.builtin_hits(&names, is_dir)
-            .all(|hit| naming.iter().any(|pattern| pattern.names(names[hit])))
+        self.builtin_hits(&names, is_dir).all(|hit| naming.iter().any(|pattern| pattern.names(names[hit])))
     }
 
     /// Whether anything below the folder `path` can be in scope; where not, the walker need not enter it. The root
@@ -146,7 +248,9 @@ impl RootScope {
             match last {
                 Some(pattern) if pattern.negated => return if holding.is_empty() { None } else { Some(holding) },
                 Some(_) => holding.extend(
-                    self.include.iter().filter(|pattern| !pattern.negated && pattern.matches(ancestor, i > 0 || is_dir)),
+                    self.include
+                        .iter()
+                        .filter(|pattern| !pattern.negated && pattern.matches(ancestor, i > 0 || is_dir)),
                 ),
                 None => {}
             }

@@ -109,10 +109,24 @@ impl Node {
         }
         match &self.value {
             Value::Seq(nodes) => nodes.last().map_or(self.span.end, Node::content_end),
-            Value::Map(entries) => entries
-                .last()
-                .map_or(self.span.end, |(key, node)| node.content_end().max(key.span.end)),
+            Value::Map(entries) => {
+                entries.last().map_or(self.span.end, |(key, node)| node.content_end().max(key.span.end))
+            }
             _ => self.span.end,
+        }
+    }
+
+    /// Moves every span by so many bytes.
+    fn shift(&mut self, by: usize) {
+        let moved = |span: &Range<usize>| span.start + by..span.end + by;
+        self.span = moved(&self.span);
+        match &mut self.value {
+            Value::Seq(nodes) => nodes.iter_mut().for_each(|node| node.shift(by)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, node)| {
+                key.span = moved(&key.span);
+                node.shift(by);
+            }),
+            _ => {}
         }
     }
 
@@ -131,8 +145,18 @@ impl Node {
     }
 }
 
-/// Reads the one document of `text`.
+/// Reads the one document of `text`. A byte order mark in front of it is passed over.
 pub(crate) fn read(text: &str) -> Result<Node, MalformedError> {
+    match text.strip_prefix('\u{feff}') {
+        None => read_plain(text),
+        Some(rest) => read_plain(rest).map(|mut root| {
+            root.shift(text.len() - rest.len());
+            root
+        }),
+    }
+}
+
+fn read_plain(text: &str) -> Result<Node, MalformedError> {
     let lines = Lines::of(text);
     refuse_directives(text)?;
     let mut reader = Reader { parser: Parser::new_from_str(text), lines };
@@ -156,7 +180,7 @@ pub(crate) fn read(text: &str) -> Result<Node, MalformedError> {
 
 /// `%YAML` and `%TAG` change how the rest is read; none is needed here.
 fn refuse_directives(text: &str) -> Result<(), MalformedError> {
-    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+    for (index, line) in text.lines().enumerate() {
         if line.starts_with('%') {
             return Err(Place { line: index + 1, column: 1 }.error("directives (`%…`) are not allowed"));
         }
@@ -299,7 +323,9 @@ fn is_float(text: &str) -> bool {
         !digits.is_empty() && all_digits(digits)
     });
     let mantissa_ok = match mantissa.split_once('.') {
-        Some((whole, fraction)) => all_digits(whole) && all_digits(fraction) && !(whole.is_empty() && fraction.is_empty()),
+        Some((whole, fraction)) => {
+            all_digits(whole) && all_digits(fraction) && !(whole.is_empty() && fraction.is_empty())
+        }
         None => !mantissa.is_empty() && all_digits(mantissa),
     };
     exponent_ok && mantissa_ok
@@ -344,9 +370,8 @@ impl<'t> Lines<'t> {
                 if std::mem::take(&mut escaped) {
                     continue;
                 }
-                if c == '\\' && quote == '"' {
-                    escaped = true;
-                } else if c == quote && quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote) {
+                let doubled = c == quote && quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote);
+                if doubled || (c == '\\' && quote == '"') {
                     escaped = true;
                 } else if c == quote {
                     return start + i + 1;
@@ -402,7 +427,8 @@ mod tests {
 
     #[test]
     fn scalars_follow_the_core_schema() {
-        let root = read("a: 0x1F\nb: 0o17\nc: -5\nd: +7\ne: yes\nf: True\ng: ~\nh:\ni: '5'\nj: 2026-01-01\nk: 012\n").unwrap();
+        let root =
+            read("a: 0x1F\nb: 0o17\nc: -5\nd: +7\ne: yes\nf: True\ng: ~\nh:\ni: '5'\nj: 2026-01-01\nk: 012\n").unwrap();
         assert_eq!(
             root.to_json(),
             serde_json::json!({"a": 31, "b": 15, "c": -5, "d": 7, "e": "yes", "f": true, "g": null, "h": null, "i": "5", "j": "2026-01-01", "k": 12})
@@ -450,7 +476,9 @@ mod tests {
         let mut bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
         for level in b'b'..=b'z' {
             let (this, last) = (level as char, (level - 1) as char);
-            bomb.push_str(&format!("{this}: &{this} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"));
+            bomb.push_str(&format!(
+                "{this}: &{this} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"
+            ));
         }
         assert_eq!(refusal(&bomb).0, 1);
     }

@@ -116,6 +116,20 @@ impl Node {
         }
     }
 
+    /// Moves every span by so many bytes.
+    fn shift(&mut self, by: usize) {
+        let moved = |span: &Range<usize>| span.start + by..span.end + by;
+        self.span = moved(&self.span);
+        match &mut self.value {
+            Value::Seq(nodes) => nodes.iter_mut().for_each(|node| node.shift(by)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, node)| {
+                key.span = moved(&key.span);
+                node.shift(by);
+            }),
+            _ => {}
+        }
+    }
+
     /// The same value as JSON.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
@@ -131,8 +145,18 @@ impl Node {
     }
 }
 
-/// Reads the one document of `text`.
+/// Reads the one document of `text`. A byte order mark in front of it is passed over.
 pub(crate) fn read(text: &str) -> Result<Node, MalformedError> {
+    match text.strip_prefix('\u{feff}') {
+        None => read_plain(text),
+        Some(rest) => read_plain(rest).map(|mut root| {
+            root.shift(text.len() - rest.len());
+            root
+        }),
+    }
+}
+
+fn read_plain(text: &str) -> Result<Node, MalformedError> {
     let lines = Lines::of(text);
     refuse_directives(text)?;
     let mut reader = Reader { parser: Parser::new_from_str(text), lines };
@@ -156,7 +180,7 @@ pub(crate) fn read(text: &str) -> Result<Node, MalformedError> {
 
 /// `%YAML` and `%TAG` change how the rest is read; none is needed here.
 fn refuse_directives(text: &str) -> Result<(), MalformedError> {
-    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+    for (index, line) in text.lines().enumerate() {
         if line.starts_with('%') {
             return Err(Place { line: index + 1, column: 1 }.error("directives (`%…`) are not allowed"));
         }
@@ -205,7 +229,8 @@ impl<'t> Reader<'t> {
             } else {
                 Value::Str(text.into_owned())
             };
-            return Ok(Node { value, place, span: start..self.lines.offset(span.end).max(start), flow: false });
+            let span = self.lines.scalar(start, self.lines.offset(span.end), style);
+            return Ok(Node { value, place, span, flow: false });
         }
         if depth > MAX_DEPTH {
             return Err(place.error(format!("nested deeper than {MAX_DEPTH}")));
@@ -215,8 +240,7 @@ impl<'t> Reader<'t> {
             Event::SequenceStart(..) => self.sequence(depth)?,
             _ => self.mapping(depth)?,
         };
-        // the scanner's end of a closing bracket lies behind blanks and comments that follow it
-        let end = self.lines.offset(last.start) + usize::from(flow);
+        let end = if flow { self.lines.past_bracket(last.start) } else { self.lines.offset(last.start) };
         Ok(Node { value, place, span: start..end.max(start), flow })
     }
 
@@ -335,6 +359,53 @@ impl<'t> Lines<'t> {
         Place { line: self.starts.len(), column: 1 }
     }
 
+    /// The bytes of a scalar. The scanner counts what follows a closing quote in, and of a block scalar it knows the
+    /// content only: its bytes are here those from the indicator to the line break that ends the content.
+    fn scalar(&self, start: usize, end: usize, style: ScalarStyle) -> Range<usize> {
+        let text = self.text;
+        let closing = |quote: char| {
+            let mut escaped = false;
+            let mut chars = text[start..].char_indices().skip(1).peekable();
+            while let Some((i, c)) = chars.next() {
+                if std::mem::take(&mut escaped) {
+                    continue;
+                }
+                let doubled = c == quote && quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote);
+                if doubled || (c == '\\' && quote == '"') {
+                    escaped = true;
+                } else if c == quote {
+                    return start + i + 1;
+                }
+            }
+            end
+        };
+        match style {
+            ScalarStyle::SingleQuoted => start..closing('\''),
+            ScalarStyle::DoubleQuoted => start..closing('"'),
+            ScalarStyle::Plain => start..end.max(start),
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                let indicator = text[..start].rfind(['|', '>']).unwrap_or(start);
+                let content = text[..end.max(start)].trim_end_matches([' ', '\t']);
+                let end = if content.ends_with('\n') { content.len() } else { end.max(start) };
+                indicator..end
+            }
+        }
+    }
+
+    /// The byte past the closing bracket that is the next thing at or behind a mark. The scanner's own marks of a
+    /// closing bracket may lie before or behind the blanks and comments around it.
+    fn past_bracket(&self, mark: Marker) -> usize {
+        let mut at = self.offset(mark);
+        while let Some(c) = self.text[at..].chars().next() {
+            match c {
+                ']' | '}' => return at + 1,
+                '#' => at += self.text[at..].find(['\n', '\r']).unwrap_or(self.text.len() - at),
+                _ => at += c.len_utf8(),
+            }
+        }
+        at
+    }
+
     /// The byte at a mark; a mark past its line's end is the text's end.
     fn offset(&self, mark: Marker) -> usize {
         let Some(start) = mark.line().checked_sub(1).and_then(|line| self.starts.get(line)) else {
@@ -433,6 +504,11 @@ mod tests {
         let c = root.field("c").unwrap();
         assert!(text[..c.content_end()].ends_with("y: q"));
         assert!(text[c.span.start..].starts_with("- x") && !c.flow);
+        let text = "a: 'it''s' # c\nb: \"q\\\"\" # c\nc: |\n  x\n  y\nd: >- # h\n  z\n  # n\ne: {f: 'g', h: \"i\"}\n";
+        let root = read(text).unwrap();
+        let slice = |name: &str| &text[root.field(name).unwrap().span.clone()];
+        assert_eq!((slice("a"), slice("b")), ("'it''s'", "\"q\\\"\""));
+        assert_eq!((slice("c"), slice("d")), ("|\n  x\n  y\n", ">- # h\n  z\n  # n\n"));
         let flow = "{a: {b: 1}, c: [ ] }";
         let root = read(flow).unwrap();
         assert!(root.flow && &flow[root.span.clone()] == flow);

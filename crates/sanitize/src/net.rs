@@ -156,7 +156,7 @@ fn v4(spot: &Spot) -> Option<Hit> {
     if groups.len() < 4 || groups[1..4].iter().any(|g| g.sep != Sep::Dot) {
         return None;
     }
-    let (start, end) = (spot.start, spot.run.end(groups[3].to));
+    let (start, end) = (spot.start, spot.run.end(groups[3].to()));
     // `1. 2.3.4` and `1.\n2.3.4` are no addresses: dots only.
     let address: Ipv4Addr = std::str::from_utf8(&spot.text[start..end]).ok()?.parse().ok()?;
     if part_of_more(spot, end) || !names_someone(address) {

@@ -11,7 +11,7 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
         "phone", "phones", "*phone", "phonenumber", "phonenr", "telephone", "tel", "tele", "telno", "telnr", "cell", "cellphone", "cellular", "mobile",
         "mobiles", "mobilenumber", "mob", "landline", "fax", "telefax", "telefaks", "facsimile", "pager", "whatsapp", "viber", "sms", "gsm", "hotline", "voicemail",
         "direct line", "direct dial", "switchboard", "desk:", "office:", "home:", "work:", "direct:", "home phone", "work phone", "contact no", "contact number", "msisdn", "call us", "call me",
-        "*telefon*", "handy", "handynummer", "handynr", "mobil", "mobilnummer", "mobilnr", "mobiltelefon*", "mobilfunk*", "festnetz*", "rufnummer", "rückruf*",
+        "telefon*", "*telefon", "*telefonnummer", "mobiltelefon*", "festnetztelefon*", "diensttelefon*", "privattelefon*", "handy", "handynummer", "handynr", "mobil", "mobilnummer", "mobilnr", "mobiltelefon*", "mobilfunk*", "festnetz*", "rufnummer", "rückruf*",
         "téléphone", "portable", "fixe", "télécopie", "numéro de portable",
         "teléfono", "telefonos", "telf", "teléf", "tfno", "tlfno", "móvil", "celular", "cel", "fijo",
         "telefone", "telemóvel", "telemovel", "fone", "telemovil",
@@ -52,7 +52,7 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
         "счет", "рахунок", "账号", "账户", "帳號", "口座", "口座番号", "계좌", "계좌번호", "حساب", "الآيبان", "آيبان",
     ]),
     (Word::Ip, &[
-        "ip", "ips", "ipaddr", "ipaddress", "ip-address", "ip_address", "ipv4", "ipv6", "*ip", "addr", "addrs", "address", "addresses", "adresse", "adres", "dirección", "endereço", "indirizzo", "адрес", "адреса",
+        "ip", "ips", "ipaddr", "ipaddress", "ip-address", "ip_address", "ipv4", "ipv6", "clientip", "remoteip", "userip", "srcip", "dstip", "serverip", "hostip", "sourceip", "addr", "addrs", "address", "addresses", "adresse", "adres", "dirección", "endereço", "indirizzo", "адрес", "адреса",
         "host", "hosts", "hostname", "server", "servers", "serveur", "servidor", "dns", "nameserver", "nameservers", "resolver", "gateway", "client", "remote", "from", "peer", "router", "inet", "inet6",
         "ping", "listen", "listening", "connect", "connected", "connection", "subnet", "network", "netmask", "src", "dst", "source", "destination", "login", "node", "bind",
         "endpoint", "proxy", "ssh", "http", "https", "route", "via", "dev", "forwarded-for", "x-forwarded-for", "x-real-ip", "banned", "blocked", "сервер", "地址", "服务器", "主机", "アドレス", "サーバー", "주소", "서버",
@@ -125,14 +125,14 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
         "căn cước", "cmnd", "cccd", "nomor ktp", "ktp", "kad pengenalan",
     ]),
     (Word::Version, &[
-        "version*", "ver", "v", "release*", "rev", "revision", "build", "firmware", "driver", "kernel", "section", "sections", "sec", "chapter", "rfc", "upgrade*", "downgrade*", "since", "package*", "oid", "clause", "article", "paragraph", "appendix", "annex", "changelog", "update*", "snapshot", "standard",
+        "version*", "ver", "release*", "rev", "revision", "build", "firmware", "driver", "kernel", "section", "sections", "sec", "chapter", "rfc", "upgrade*", "downgrade*", "since", "package*", "oid", "clause", "article", "paragraph", "appendix", "annex", "changelog", "update*", "snapshot", "standard",
         "versión", "versão", "versione", "versie", "wersja", "verze", "versio", "sürüm", "версия", "версії", "版本", "バージョン", "버전", "§", "snmp", "mib", "patch", "python", "java", "chrome", "firefox", "library", "lib", "requires", "depends", "dependency",
     ]),
     (Word::Thing, &[
         "order", "orders", "invoice", "ticket", "isbn", "issn", "ean", "gtin", "upc", "doi", "cas", "cve", "rfc", "table", "figure", "fig", "page", "pages", "pp", "part", "part no", "serial", "serial no", "commit", "size", "bytes", "blocks", "timestamp", "acn", "abn", "omb", "imei", "imsi", "iccid", "sku",
         "tracking", "reference", "ref", "id", "ids", "uuid", "guid", "lat", "latitude", "lon", "long", "longitude", "port", "pid", "sha", "sha1", "sha256", "md5", "hash", "checksum", "crc", "bug", "issue", "version", "patent", "offset", "coordinates", "tile", "score", "scored", "bestellung", "bestellnummer", "rechnung", "rechnungsnummer",
         "auftrag", "kundennummer", "artikelnummer", "seite", "seiten", "tabelle", "aktenzeichen", "commande", "facture", "réf", "référence", "tableau", "pedido", "factura", "página", "ordine", "fattura", "pagina", "bestelling", "factuur", "zamówienie", "faktura", "заказ", "счёт", "订单", "订单号", "注文番号", "주문번호",
-        "total", "sum", "amount", "usd", "eur", "gbp", "price", "km", "kg", "model", "catalog", "catalogue", "lot", "batch", "case", "docket", "form", "arxiv", "pmid", "vol", "volume", "seq", "sequence", "addr", "address", "0x",
+        "total", "sum", "amount", "usd", "eur", "gbp", "price", "km", "kg", "model", "catalog", "catalogue", "lot", "batch", "case", "docket", "form", "arxiv", "pmid", "vol", "volume", "seq", "sequence", "addr", "address",
     ]),
 ];
 

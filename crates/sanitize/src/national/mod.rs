@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use crate::{
     Kind,
     context::Word,
-    run::{Run, Sep},
+    run::{Group, Run, Sep},
     scanner::{Hit, Spot, weight},
 };
 
@@ -56,7 +56,6 @@ const LONGEST: usize = 20;
 
 /// A form taken apart.
 struct Form {
-    id: u8,
     /// `9`, `A` or `*` for each sign.
     signs: Vec<u8>,
     /// Length and separator of each group.
@@ -64,24 +63,28 @@ struct Form {
     anywhere: bool,
 }
 
-/// Forms by their number of signs.
-static FORMS: LazyLock<Vec<Vec<Form>>> = LazyLock::new(|| {
-    let mut by_len: Vec<Vec<Form>> = (0..=LONGEST).map(|_| Vec::new()).collect();
-    for (i, id) in (0u8..).zip(ids()) {
-        for form in id.forms {
-            let form = Form::parse(i, form);
-            if let Some(list) = by_len.get_mut(form.signs.len()) {
-                list.push(form);
-            }
+/// The forms, by id and by what is looked up.
+struct Forms {
+    by_id: Vec<Vec<Form>>,
+    /// Id and place in its list of the forms that count anywhere, by number of signs.
+    anywhere: Vec<Vec<(usize, usize)>>,
+}
+
+static FORMS: LazyLock<Forms> = LazyLock::new(|| {
+    let by_id: Vec<Vec<Form>> = ids().iter().map(|id| id.forms.iter().map(|form| Form::parse(form)).collect()).collect();
+    let mut anywhere = vec![Vec::new(); LONGEST + 1];
+    for (i, forms) in by_id.iter().enumerate() {
+        for (j, form) in forms.iter().enumerate().filter(|(_, form)| form.anywhere) {
+            anywhere[form.signs.len().min(LONGEST)].push((i, j));
         }
     }
-    by_len
+    Forms { by_id, anywhere }
 });
 
 impl Form {
-    fn parse(id: u8, text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let bare = text.trim_start_matches('!');
-        let mut form = Self { id, signs: Vec::new(), groups: vec![(0, Sep::None)], anywhere: bare.len() < text.len() };
+        let mut form = Self { signs: Vec::new(), groups: vec![(0, Sep::None)], anywhere: bare.len() < text.len() };
         for sign in bare.bytes() {
             let sep = match sign {
                 b'-' => Sep::Dash,
@@ -145,10 +148,10 @@ fn keyed(spot: &Spot, id: u8, value: usize) -> Option<Hit> {
     };
     let kind = &ids()[usize::from(id)];
     let mut best: Option<(bool, usize)> = None;
-    for len in (1..=LONGEST.min(run.len())).filter(|&len| run.ends(len)) {
-        let signs = &run.signs()[..len];
-        if FORMS[len].iter().any(|form| form.id == id && form.takes(signs)) {
-            best = best.max(Some((kind.allows(signs), len)));
+    for form in &FORMS.by_id[usize::from(id)] {
+        let len = form.signs.len();
+        if run.ends(len) && form.takes(&run.signs()[..len]) {
+            best = best.max(Some((kind.allows(&run.signs()[..len]), len)));
         }
     }
     let (valid, len) = best?;
@@ -169,29 +172,25 @@ fn unkeyed(spot: &Spot) -> Option<Hit> {
     let general = spot.before.keyed(Word::Identity);
     let quiet = spot.before.is_empty();
     let thing = spot.before.keyed(Word::Thing) || spot.continued || spot.before.keyed(Word::Phone);
-    let nearby = spot.before.nationals();
     let mut best: Option<Hit> = None;
-    for len in (7..=LONGEST.min(run.len())).filter(|&len| run.ends(len)) {
-        let signs = &run.signs()[..len];
-        let free = !thing && alone(spot, run.end(len));
-        if quiet && !free {
-            continue;
+    let mut offer = |id: usize, form: &Form, weight: u8| {
+        let len = form.signs.len();
+        let better = best.is_none_or(|b| weight > b.weight) && run.ends(len) && form.takes(&run.signs()[..len]);
+        if better && (general || form.printed(run, len)) && ids()[id].allows(&run.signs()[..len]) {
+            best = Some(Hit { start: spot.start, end: run.end(len), kind: Kind::NationalId, rule: ids()[id].rule, weight });
         }
-        for form in &FORMS[len] {
-            let free = free && form.anywhere;
-            let near = nearby >> form.id & 1 == 1;
-            if !(free || near || general) || !form.takes(signs) {
-                continue;
-            }
-            let weight = match (general, near, free) {
-                (true, ..) => weight::KEYED_VALID,
-                (_, true, _) => weight::NEAR,
-                (.., true) => weight::FREE,
-                _ => continue,
-            };
-            let id = &ids()[usize::from(form.id)];
-            if best.is_none_or(|b| weight > b.weight) && (general || form.printed(run, len)) && id.allows(signs) {
-                best = Some(Hit { start: spot.start, end: run.end(len), kind: Kind::NationalId, rule: id.rule, weight });
+    };
+    if !quiet {
+        let nearby = spot.before.nationals();
+        for (id, forms) in FORMS.by_id.iter().enumerate().filter(|(id, _)| general || nearby >> id & 1 == 1) {
+            let near = if general { weight::KEYED_VALID } else { weight::NEAR };
+            forms.iter().filter(|form| form.signs.len() >= 7).for_each(|form| offer(id, form, near));
+        }
+    }
+    if !thing {
+        for len in run.groups().iter().map(Group::to).filter(|&len| (7..=LONGEST).contains(&len)) {
+            if !FORMS.anywhere[len].is_empty() && alone(spot, run.end(len)) {
+                FORMS.anywhere[len].iter().for_each(|&(id, form)| offer(id, &FORMS.by_id[id][form], weight::FREE));
             }
         }
     }
@@ -214,8 +213,9 @@ pub(crate) fn whole(field: &[u8]) -> Option<&'static str> {
         return None;
     }
     let signs = run.signs();
-    let form = FORMS[len].iter().find(|form| form.takes(signs) && form.printed(&run, len) && ids()[usize::from(form.id)].check.is_some_and(|check| check(signs)))?;
-    Some(ids()[usize::from(form.id)].rule)
+    let fits = |form: &Form| form.signs.len() == len && form.takes(signs) && form.printed(&run, len);
+    let valid = |id: &&Id| id.check.is_some_and(|check| check(signs));
+    FORMS.by_id.iter().zip(ids()).filter(|(forms, _)| forms.iter().any(fits)).map(|(_, id)| id).find(valid).map(|id| id.rule)
 }
 
 /// Day, month and year of six digits, of which two of the year; whether that can be a date.
@@ -238,7 +238,7 @@ mod tests {
         for id in ids() {
             for form in id.forms {
                 assert!(form.trim_start_matches('!').bytes().all(|b| b"9A* -./".contains(&b)), "{}: {form}", id.rule);
-                assert!(Form::parse(0, form).signs.len() <= LONGEST, "{}", id.rule);
+                assert!(Form::parse(form).signs.len() <= LONGEST, "{}", id.rule);
             }
         }
     }

@@ -112,9 +112,8 @@ fn between(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-fn word(text: &[u8], at: usize) -> (String, usize) {
-    let len = text[at.min(text.len())..].iter().take(32).take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count();
-    (context::plain_word(&text[at..at + len]), at + len)
+fn letters(rest: &[u8]) -> usize {
+    rest.iter().take(32).take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count()
 }
 
 /// `15 July 1985`, `15. Juli 1985`, `15 de julio de 1985`, `1985 July 15`
@@ -123,8 +122,8 @@ fn named(text: &[u8], at: usize, end: usize, first: u32, digits: usize) -> Optio
     if month_at - end > 8 {
         return None;
     }
-    let (name, name_end) = word(text, month_at);
-    if name.chars().count() < 3 || !months::is_month(&name) {
+    let name_end = month_at + letters(&text[month_at..]);
+    if !months::is_month(&text[month_at..name_end]) {
         return None;
     }
     let last_at = between(text, name_end);
@@ -140,9 +139,11 @@ fn named(text: &[u8], at: usize, end: usize, first: u32, digits: usize) -> Optio
 fn month_first(text: &[u8], at: usize, end: usize, first: u32, digits: usize) -> Option<(usize, usize)> {
     let trimmed = text[..at].iter().rev().take(2).take_while(|b| matches!(b, b' ' | b'.' | b'-')).count();
     let name_end = at - trimmed;
-    let len = text[..name_end].iter().rev().take(24).take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count();
-    let name = context::plain_word(&text[name_end - len..name_end]);
-    if trimmed == 0 || digits > 2 || !(1..=31).contains(&first) || name.chars().count() < 3 || !months::is_month(&name) {
+    if trimmed == 0 || digits > 2 || !(1..=31).contains(&first) {
+        return None;
+    }
+    let len = text[..name_end].iter().rev().take(25).take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count();
+    if !months::is_month(&text[name_end - len..name_end]) {
         return None;
     }
     let year_at = between(text, end + ordinal(&text[end..]));

@@ -21,9 +21,9 @@ pub(super) fn passport(spot: &Spot) -> Option<Hit> {
     let run = valued(spot, Word::Passport)?;
     let groups = run.groups();
     let len = match groups {
-        [one, ..] if (6..=10).contains(&one.len()) => one.to,
-        [one, two, ..] if one.len() <= 4 && (5..=8).contains(&two.len()) && two.sep != Sep::Slash => two.to,
-        [one, two, three, ..] if one.len() == 2 && two.len() == 2 && three.len() == 6 => three.to,
+        [one, ..] if (6..=10).contains(&one.len()) => one.to(),
+        [one, two, ..] if one.len() <= 4 && (5..=8).contains(&two.len()) && two.sep != Sep::Slash => two.to(),
+        [one, two, three, ..] if one.len() == 2 && two.len() == 2 && three.len() == 6 => three.to(),
         _ => return None,
     };
     let (start, end) = (run.place(0), run.end(len));
@@ -37,18 +37,18 @@ pub(super) fn license(spot: &Spot) -> Option<Hit> {
     let run = valued(spot, Word::License)?;
     let mut len = 0;
     for group in run.groups() {
-        let signs = &run.signs()[group.from..group.to];
+        let signs = &run.signs()[group.from()..group.to()];
         let digits = signs.iter().any(u8::is_ascii_digit);
-        let small = !capitals(&spot.text[run.place(group.from)..run.end(group.to)]);
+        let small = !capitals(&spot.text[run.place(group.from())..run.end(group.to())]);
         let join = match group.sep {
             Sep::None => true,
             Sep::Dash | Sep::Line | Sep::Dot => digits || len < 4,
             Sep::Space | Sep::Slash => (digits || len + group.len() == 16) && group.len() <= 8 && len <= 12,
         };
-        if small || !join || group.to > 18 {
+        if small || !join || group.to() > 18 {
             break;
         }
-        len = group.to;
+        len = group.to();
     }
     let digits = run.signs()[..len].iter().filter(|b| b.is_ascii_digit()).count();
     if !(5..=18).contains(&len) || digits < 4 || !run.ends(len) {

@@ -1,5 +1,7 @@
 //! Names of months, as the beginnings that tell them apart, in plain spelling (lower case, no diacritics).
 
+use crate::context::plain_word;
+
 /// Beginning and month. A word is a month if it begins so and is not much longer.
 #[rustfmt::skip]
 const MONTHS: &[(&str, u32)] = &[
@@ -17,8 +19,22 @@ const MONTHS: &[(&str, u32)] = &[
     ("dec", 12), ("dez", 12), ("dic", 12), ("gru", 12), ("pros", 12), ("ara", 12), ("joulu", 12), ("dets", 12), ("δεκ", 12), ("дек", 12), ("гру", 12), ("gruod", 12), ("des", 12), ("дец", 12),
 ];
 
-/// Whether a plain word is the name of a month or its abbreviation.
-pub(super) fn is_month(word: &str) -> bool {
-    let first = word.as_bytes().first();
-    first.is_some() && word.len() <= 24 && MONTHS.iter().any(|(head, _)| head.as_bytes().first() == first && word.starts_with(head))
+/// Whether a word is the name of a month or its abbreviation.
+pub(super) fn is_month(word: &[u8]) -> bool {
+    let mut buffer = [0; 24];
+    if word.len() < 3 || word.len() > buffer.len() {
+        return false;
+    }
+    if word.is_ascii() {
+        let plain = &mut buffer[..word.len()];
+        plain.copy_from_slice(word);
+        plain.make_ascii_lowercase();
+        return listed(plain);
+    }
+    let plain = plain_word(word);
+    plain.chars().count() >= 3 && listed(plain.as_bytes())
+}
+
+fn listed(plain: &[u8]) -> bool {
+    MONTHS.iter().any(|(head, _)| head.as_bytes().first() == plain.first() && plain.starts_with(head.as_bytes()))
 }

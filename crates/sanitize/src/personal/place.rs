@@ -13,7 +13,7 @@ pub(super) fn plate(spot: &Spot) -> Option<Hit> {
     let value = spot.before.value(Word::Plate)?;
     let gap = &spot.text[value..spot.start];
     let hit = |start, end| Some(Hit { start, end, kind: Kind::Plate, rule: PLATE, weight: weight::KEYED });
-    if gap.iter().any(|&b| b >= 0x80) || spot.text.get(spot.run.end(spot.run.groups()[0].to)).is_some_and(|&b| b >= 0x80) {
+    if gap.iter().any(|&b| b >= 0x80) || spot.text.get(spot.run.end(spot.run.groups()[0].to())).is_some_and(|&b| b >= 0x80) {
         return other_script(spot, value).and_then(|end| hit(value, end));
     }
     if gap.len() > 7 || !gap.iter().all(|b| b.is_ascii_uppercase() || matches!(b, b' ' | b'-')) {
@@ -22,11 +22,11 @@ pub(super) fn plate(spot: &Spot) -> Option<Hit> {
     let run = Run::read(spot.text, value);
     let mut len = 0;
     for (i, group) in run.groups().iter().enumerate() {
-        let text = &spot.text[run.place(group.from)..run.end(group.to)];
-        if !capitals(text) || group.to > 8 || i > 3 || matches!(group.sep, Sep::Slash) || (i > 0 && group.len() > 4) {
+        let text = &spot.text[run.place(group.from())..run.end(group.to())];
+        if !capitals(text) || group.to() > 8 || i > 3 || matches!(group.sep, Sep::Slash) || (i > 0 && group.len() > 4) {
             break;
         }
-        len = group.to;
+        len = group.to();
     }
     let signs = &run.signs()[..len];
     let digits = signs.iter().filter(|b| b.is_ascii_digit()).count();
@@ -76,12 +76,12 @@ pub(super) fn postal(spot: &Spot) -> Option<Hit> {
 /// How many signs of the run are a postal code.
 fn structure(run: &Run) -> Option<usize> {
     let groups = run.groups();
-    let class = |g: &Group| -> Vec<u8> { run.signs()[g.from..g.to].iter().map(|b| if b.is_ascii_digit() { b'9' } else { b'A' }).collect() };
+    let class = |g: &Group| -> Vec<u8> { run.signs()[g.from()..g.to()].iter().map(|b| if b.is_ascii_digit() { b'9' } else { b'A' }).collect() };
     let first = groups.first()?;
     let second = groups.get(1).filter(|g| matches!(g.sep, Sep::Space | Sep::Dash | Sep::Line));
     let dash = second.is_some_and(|g| g.sep == Sep::Dash);
     let shape = (class(first), second.map(class).unwrap_or_default());
-    let joined = second.map(|g| g.to);
+    let joined = second.map(|g| g.to());
     match (&shape.0[..], &shape.1[..]) {
         // United States, Brazil, Portugal, Poland, Japan, Iran, Saudi Arabia.
         (b"99999", b"9999" | b"999" | b"99999") | (b"9999", b"999") | (b"99", b"999") | (b"999", b"9999") if dash => joined,
@@ -92,10 +92,10 @@ fn structure(run: &Run) -> Option<usize> {
         (b"9999AA", _) => Some(6),
         // United Kingdom (and what is typed for it), Canada, Ireland.
         (b"A9" | b"A99" | b"AA9" | b"AA99" | b"A9A" | b"AA9A", b"9AA" | b"9A9" | b"A9AA" | b"AA99" | b"A999" | b"999A") => joined,
-        (b"A99AA" | b"A999AA" | b"AA99AA" | b"AA999AA" | b"A9A9AA" | b"AA9A9AA" | b"A9A9A9" | b"A99A9AA", _) => Some(first.to),
+        (b"A99AA" | b"A999AA" | b"AA99AA" | b"AA999AA" | b"A9A9AA" | b"AA9A9AA" | b"A9A9A9" | b"A99A9AA", _) => Some(first.to()),
         // Argentina, Andorra and others.
-        (b"A9999AAA" | b"AA999" | b"AA9999" | b"AA99999", _) => Some(first.to),
-        (b"999" | b"9999" | b"99999" | b"999999" | b"9999999" | b"99999999", _) => Some(first.to),
+        (b"A9999AAA" | b"AA999" | b"AA9999" | b"AA99999", _) => Some(first.to()),
+        (b"999" | b"9999" | b"99999" | b"999999" | b"9999999" | b"99999999", _) => Some(first.to()),
         _ => None,
     }
 }

@@ -14,8 +14,9 @@ const LINE: usize = 2048;
 
 /// Adds the values that the records of the hits so far hold.
 pub(crate) fn rows(text: &[u8], hits: &mut Vec<Hit>) {
-    let mut anchors: Vec<usize> = hits.iter().filter(|h| matches!(h.kind, Kind::Iban | Kind::Email | Kind::CreditCard | Kind::NationalId) && h.weight >= weight::FREE).map(|h| h.start).collect();
-    anchors.sort_unstable();
+    hits.sort_unstable_by_key(|hit| (hit.start, hit.end));
+    let anchors: Vec<usize> = hits.iter().filter(|h| matches!(h.kind, Kind::Iban | Kind::Email | Kind::CreditCard | Kind::NationalId) && h.weight >= weight::FREE).map(|h| h.start).collect();
+    let count = hits.len();
     let mut done = 0;
     for at in anchors {
         if at < done {
@@ -25,17 +26,19 @@ pub(crate) fn rows(text: &[u8], hits: &mut Vec<Hit>) {
         let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
         done = end;
         if end - start <= LINE {
-            row(text, start, end, hits);
+            row(text, start, end, count, hits);
         }
     }
 }
 
-fn row(text: &[u8], start: usize, end: usize, hits: &mut Vec<Hit>) {
+/// The line `start..end`; the first `count` hits are sorted, later ones are of earlier lines.
+fn row(text: &[u8], start: usize, end: usize, count: usize, hits: &mut Vec<Hit>) {
     let line = &text[start..end];
-    let Some(sep) = [b'|', b';', b'\t', b','].into_iter().find(|sep| line.iter().filter(|b| *b == sep).count() >= 2) else { return };
+    let Some(sep) = [b'|', b';', b'\t', b','].into_iter().find(|&sep| memchr::memchr_iter(sep, line).nth(1).is_some()) else { return };
     let mut field_start = start;
-    let bound = hits.len();
-    let contact = hits.iter().filter(|h| h.start >= start && h.end <= end).all(|h| h.kind == Kind::Email);
+    // Hits are at most a key file long; those of this line begin in it or a little before.
+    let here = hits[..count].partition_point(|h| h.start < start)..hits[..count].partition_point(|h| h.start < end);
+    let contact = hits[here.clone()].iter().all(|h| h.kind == Kind::Email);
     for field in line.split(|&b| b == sep) {
         let next = field_start + field.len() + 1;
         let lead = field.iter().take_while(|b| b.is_ascii_whitespace() || **b == b'"').count();
@@ -44,7 +47,7 @@ fn row(text: &[u8], start: usize, end: usize, hits: &mut Vec<Hit>) {
         let from = field_start + lead;
         field_start = next;
         // Commas part sentences too: there only the telling kinds count.
-        if body.len() < 6 || body.len() > 40 || hits[..bound].iter().any(|h| h.start < from + body.len() && from < h.end) {
+        if body.len() < 6 || body.len() > 40 || hits[here.clone()].iter().any(|h| h.start < from + body.len() && from < h.end) {
             continue;
         }
         let date = || birth::date(body, body.iter().position(u8::is_ascii_digit)?).filter(|d| *d == (0, body.len())).map(|_| (Kind::Dob, DOB_ROW));

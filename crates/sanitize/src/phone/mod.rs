@@ -33,7 +33,7 @@ pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
 
 fn read(spot: &Spot) -> Option<Hit> {
     let first = spot.run.groups()[0];
-    let letters = spot.run.signs()[..first.to].iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let letters = spot.run.signs()[..first.to()].iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let start = spot.start + letters;
     let labelled = spot.before.keyed(Word::Phone) || spot.before.keyed(Word::Call);
     let number = Number::read(spot.text, start, labelled)?;

@@ -83,7 +83,8 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
         return None;
     }
     let zero = |side: usize| units.iter().filter(|unit| unit[side] == 0).count();
-    let text = |side: usize| units.iter().filter(|unit| unit[side] >= 0x20 || matches!(unit[side], 9 | 10 | 13)).count();
+    let text =
+        |side: usize| units.iter().filter(|unit| unit[side] >= 0x20 || matches!(unit[side], 9 | 10 | 13)).count();
     let (first, second) = (zero(0), zero(1));
     let enough = units.len() * 6 / 10;
     if second >= enough && first == 0 && text(0) == units.len() {
@@ -126,7 +127,8 @@ pub(crate) fn declared(bytes: &[u8]) -> Option<String> {
 fn label_after(rest: &[u8]) -> Option<String> {
     let rest = rest.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let rest = rest.strip_prefix(b"\"").or_else(|| rest.strip_prefix(b"'")).unwrap_or(rest).trim_ascii_start();
-    let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"-_:.".contains(byte))).unwrap_or(rest.len());
+    let end =
+        rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"-_:.".contains(byte))).unwrap_or(rest.len());
     let label = std::str::from_utf8(rest.get(..end.min(40))?).ok()?;
     // A label nobody knows is passed over: another declaration may follow.
     Encoding::for_label(label.as_bytes()).map(|_| label.to_owned())
@@ -207,5 +209,14 @@ mod tests {
     fn binary_is_not_text() {
         assert!(!looks_like_text(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0]));
         assert!(looks_like_text(b"plain \x1b[31mred\x1b[0m text"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_and_any_declaration_decode(bytes: Vec<u8>, label in "[a-z0-9-]{0,12}") {
+            decode(&bytes, Some(&label));
+            declared(&bytes);
+            looks_like_text(&bytes);
+        }
     }
 }

@@ -14,13 +14,12 @@ use crate::readers::office::MAX_PART;
 
 /// Elements of HTML that style words or link them. Superscripts stay: a note's number is not part of its word.
 const HTML: &[&str] = &[
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "dfn", "em", "font", "i", "ins", "kbd", "mark", "s",
-    "samp", "small", "span", "strike", "strong", "tt", "u", "var", "wbr",
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "dfn", "em", "font", "i", "ins", "kbd", "mark",
+    "s", "samp", "small", "span", "strike", "strong", "tt", "u", "var", "wbr",
 ];
 /// Run properties and links of WordprocessingML (ECMA-376 part 1, §17.3.2, §17.16.22).
-const WORD: &[&str] = &[
-    "w:b", "w:bCs", "w:i", "w:iCs", "w:u", "w:strike", "w:dstrike", "w:vertAlign", "w:rStyle", "w:hyperlink",
-];
+const WORD: &[&str] =
+    &["w:b", "w:bCs", "w:i", "w:iCs", "w:u", "w:strike", "w:dstrike", "w:vertAlign", "w:rStyle", "w:hyperlink"];
 /// Spans and links of OpenDocument (part 3, §6.1.7, §6.1.8).
 const OPEN_DOCUMENT: &[&str] = &["text:span", "text:a"];
 

@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_sentence_that_begins_with_from_separates_nothing() {
-        let mailbox = b"From a@x Mon Jan  1 00:00:00 2024\nSubject: one\n\nHello\n\nFrom here on it rains.\n>From there too.\n\n\
+        let mailbox =
+            b"From a@x Mon Jan  1 00:00:00 2024\nSubject: one\n\nHello\n\nFrom here on it rains.\n>From there too.\n\n\
             From b@x Mon Jan  1 00:00:00 2024\nSubject: two\n\nBye\n";
         let parts = split(mailbox);
         assert_eq!(parts.len(), 2);
@@ -193,5 +194,13 @@ mod tests {
         assert!(found.text.contains("# one") && found.text.contains("# two"));
         assert!(found.text.contains("\nFrom there too."));
         assert!(found.text.contains("From here on it rains."));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_byte_of_a_mailbox_is_read_twice(bytes in "(From a@b 10:00\n|a: b\n|\n|>From x\n|text\n){0,20}") {
+            let total: usize = split(bytes.as_bytes()).iter().map(|message| message.len()).sum();
+            proptest::prop_assert!(total <= bytes.len());
+        }
     }
 }

@@ -107,7 +107,10 @@ pub(super) fn convert(format: InputFormat, extension: &str, bytes: Vec<u8>, read
 fn without_rules(text: &str) -> String {
     let rule = |line: &str| {
         let line = line.trim();
-        line.len() > 2 && line.starts_with('|') && line.contains('-') && line.bytes().all(|byte| b"|-: ".contains(&byte))
+        line.len() > 2
+            && line.starts_with('|')
+            && line.contains('-')
+            && line.bytes().all(|byte| b"|-: ".contains(&byte))
     };
     let mut out = String::with_capacity(text.len());
     text.split_inclusive('\n').filter(|line| !rule(line)).for_each(|line| out.push_str(line));

@@ -184,6 +184,7 @@ fn what_asks_for_a_password_is_encrypted() {
 
 #[test]
 fn a_sure_language_is_named() {
-    let german = "Der Vertrag wurde gestern von beiden Seiten unterschrieben und gilt für die nächsten drei Jahre. ".repeat(4);
+    let german =
+        "Der Vertrag wurde gestern von beiden Seiten unterschrieben und gilt für die nächsten drei Jahre. ".repeat(4);
     assert_eq!(document("a.txt", german.as_bytes()).lang.as_deref(), Some("de"));
 }

@@ -3,10 +3,11 @@
 
 mod archives;
 mod charsets;
+mod external;
 mod formats;
 mod hostile;
-mod mail;
 mod made;
+mod mail;
 mod pool;
 
 use bastion_extract::{Document, ExternalReaders, FailReason, Job, Limits, Outcome, Pool, PoolConfig, SkipReason};

@@ -4,11 +4,13 @@
 //! are read once, and what was verified is what is handed on. Nothing else in the program makes an [`Admitted`], so
 //! code that takes one can't run without the gate:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0451
 //! // the fields are private and there is no constructor
-//! let forged = bastion_trust::Admitted { standing: todo!() };
+//! fn forge(genuine: bastion_trust::Admitted) -> bastion_trust::Admitted {
+//!     bastion_trust::Admitted { path: "/etc".into(), ..genuine }
+//! }
 //! ```
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! fn forge() -> bastion_trust::Admitted { Default::default() }
 //! ```
 

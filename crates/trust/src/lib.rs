@@ -30,7 +30,7 @@ mod roots;
 mod yaml;
 
 pub use anchors::Anchors;
-pub use cert::MAX_CERT_BYTES;
+pub use cert::{CertificateInfo, MAX_CERT_BYTES, inspect};
 pub use chain::Usage;
 pub use error::{Fault, FileError, MalformedError, RefusalCode, Refused};
 pub use gate::{Admitted, Gate, GateSettings, SIGNATURE_ALG, Standing};

@@ -150,7 +150,8 @@ pub struct Scope {
 #[derive(Debug, Clone)]
 struct RootScope {
     include: Vec<Pattern>,
-    exclude: Gitignore,
+    /// The manifest's and the root's own: neither takes back what the other excludes.
+    exclude: [Gitignore; 2],
 }
 
 /// One glob, whole and by its path segments.
@@ -180,7 +181,10 @@ impl Scope {
         let roots = manifest.roots.iter().filter_map(|root| {
             let include = if root.include.is_empty() { &manifest.include } else { &root.include };
             let include = include.iter().map(|glob| Pattern::new(glob)).collect::<Result<_, _>>().ok()?;
-            let exclude = matcher(manifest.exclude.iter().chain(&root.exclude).map(String::as_str)).ok()?;
+            let exclude = [&manifest.exclude, &root.exclude];
+            let exclude = exclude.map(|globs| matcher(globs.iter().map(String::as_str)));
+            let [Ok(of_all), Ok(own)] = exclude else { return None };
+            let exclude = [of_all, own];
             Some((root.path.clone(), RootScope { include, exclude }))
         });
         Self {
@@ -193,7 +197,7 @@ impl Scope {
     /// For a folder: whether all that lies in it would be, were nothing excluded further down.
     pub fn contains(&self, root: &str, path: &str, is_dir: bool) -> bool {
         let (Some(root), Some(names)) = (self.roots.get(root), names(path)) else { return false };
-        if names.contains(&AGENT_DIR) || is_ignored(&root.exclude, path, is_dir) {
+        if root.shuts_out(path, &names, is_dir) {
             return false;
         }
         let naming = root.included_by(path, is_dir);
@@ -212,7 +216,7 @@ impl Scope {
             return true;
         }
         let Some(names) = names(path) else { return false };
-        if names.contains(&AGENT_DIR) || is_ignored(&root.exclude, path, true) {
+        if root.shuts_out(path, &names, true) {
             return false;
         }
         let positive = || root.include.iter().filter(|pattern| !pattern.negated);
@@ -239,6 +243,12 @@ impl Scope {
 }
 
 impl RootScope {
+    /// Whether the path is out whatever is included. An `.agent` is one in any case: some file systems say so.
+    fn shuts_out(&self, path: &str, names: &[&str], is_dir: bool) -> bool {
+        names.iter().any(|name| name.eq_ignore_ascii_case(AGENT_DIR))
+            || self.exclude.iter().any(|globs| is_ignored(globs, path, is_dir))
+    }
+
     /// The include globs that hold for the path, where the path is included: some glob matches it or a folder above
     /// it, and no later `!` glob takes the same or a nearer one out again.
     fn included_by(&self, path: &str, is_dir: bool) -> Option<Vec<&Pattern>> {

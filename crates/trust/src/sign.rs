@@ -166,7 +166,7 @@ pub fn record(gate: &Gate, manifest: &Path, cert: &Path, value: &str) -> Result<
     let bytes = reread(&path, manifest)?.unwrap_or(bytes);
     let cert = cert_text(cert)?;
     let parsed = parse(&path, &bytes)?;
-    let (_, chain) = read_cert(&beside(&path, cert)).map_err(SignError::Unusable)?;
+    let chain = read_chain(&path, cert)?;
     let leaf = read_leaf(&chain, &path, cert)?;
     let value: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     verify_signature(&leaf, parsed.payload_bytes(), &value).map_err(SignError::Value)?;
@@ -255,7 +255,7 @@ fn sign_text(
     key_path: &Path,
 ) -> Result<Signed, SignError> {
     let cert_path = beside(path, cert);
-    let (_, chain) = read_cert(&cert_path).map_err(SignError::Unusable)?;
+    let chain = read_chain(path, cert)?;
     let leaf = read_leaf(&chain, path, cert)?;
     let key = read_key(key_path)?;
     let point = cert::p256_point(leaf.public_key());
@@ -330,6 +330,17 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<ParsedManifest, SignError> {
 fn reread(path: &Path, given: &Path) -> Result<Option<Vec<u8>>, SignError> {
     let (now, bytes) = read_manifest(given).map_err(SignError::Unusable)?;
     if now == path { Ok(Some(bytes)) } else { Err(SignError::Changed(path.to_owned())) }
+}
+
+/// The certificates of the file that the manifest will name.
+fn read_chain(manifest: &Path, cert: &str) -> Result<Vec<rustls_pki_types::CertificateDer<'static>>, SignError> {
+    let read = read_cert(&beside(manifest, cert)).map(|(_, chain)| chain);
+    read.map_err(|mut fault| {
+        if !Path::new(cert).is_absolute() {
+            fault.detail.push_str("; a relative path is read from the manifest's folder");
+        }
+        SignError::Unusable(fault)
+    })
 }
 
 fn read_leaf<'c>(

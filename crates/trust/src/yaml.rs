@@ -5,6 +5,7 @@
 //! are expanded), tags, directives, merge keys, keys that are no strings, a second document, integers that a
 //! JSON number can't hold exactly. Depth is bounded while reading, so no input makes this code recurse further.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -14,6 +15,8 @@ use crate::error::MalformedError;
 
 /// Containers may lie in each other this deep, the outermost one counted.
 pub(crate) const MAX_DEPTH: usize = 16;
+/// Keys and values of a file, all together: bounds the work that an unsigned megabyte can cause.
+const MAX_NODES: usize = 50_000;
 /// The largest integer that RFC 8785 (so an IEEE double) keeps exactly: 2^53 - 1.
 const MAX_INT: i64 = (1 << 53) - 1;
 
@@ -159,7 +162,7 @@ pub(crate) fn read(text: &str) -> Result<Node, MalformedError> {
 fn read_plain(text: &str) -> Result<Node, MalformedError> {
     let lines = Lines::of(text);
     refuse_directives(text)?;
-    let mut reader = Reader { parser: Parser::new_from_str(text), lines };
+    let mut reader = Reader { parser: Parser::new_from_str(text), lines, nodes: 0 };
     let (start, span) = reader.next()?;
     debug_assert_eq!(start, Event::StreamStart);
     let (event, at) = reader.next()?;
@@ -194,6 +197,7 @@ fn refuse_directives(text: &str) -> Result<(), MalformedError> {
 struct Reader<'t> {
     parser: Parser<'t, StrInput<'t>>,
     lines: Lines<'t>,
+    nodes: usize,
 }
 
 impl<'t> Reader<'t> {
@@ -207,6 +211,10 @@ impl<'t> Reader<'t> {
 
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, MalformedError> {
         let place = self.lines.place(span.start);
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(place.error(format!("more than {MAX_NODES} keys and values")));
+        }
         let (Event::Scalar(_, _, anchor, ref tag)
         | Event::SequenceStart(anchor, ref tag)
         | Event::MappingStart(anchor, ref tag)) = event
@@ -336,6 +344,8 @@ fn is_float(text: &str) -> bool {
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
+    /// Line, column and byte of the last mark that was looked up.
+    last: Cell<(usize, usize, usize)>,
 }
 
 impl<'t> Lines<'t> {
@@ -348,7 +358,7 @@ impl<'t> Lines<'t> {
             _ => false,
         });
         let starts = std::iter::once(0).chain(breaks.map(|(i, _)| i + 1)).collect();
-        Self { text, starts }
+        Self { text, starts, last: Cell::new((0, 0, 0)) }
     }
 
     fn place(&self, mark: Marker) -> Place {
@@ -406,13 +416,21 @@ impl<'t> Lines<'t> {
         at
     }
 
-    /// The byte at a mark; a mark past its line's end is the text's end.
+    /// The byte at a mark; a mark past its line's end is the text's end. Marks mostly come in order, so the way from
+    /// the last one is walked and not that from the line's start: a file may be one long line.
     fn offset(&self, mark: Marker) -> usize {
-        let Some(start) = mark.line().checked_sub(1).and_then(|line| self.starts.get(line)) else {
+        let (line, column) = (mark.line(), mark.col());
+        let Some(start) = line.checked_sub(1).and_then(|line| self.starts.get(line)) else {
             return self.text.len();
         };
-        let rest = &self.text[*start..];
-        start + rest.char_indices().nth(mark.col()).map_or(rest.len(), |(i, _)| i)
+        let (from, known) = match self.last.get() {
+            (l, c, byte) if l == line && c <= column => (byte, c),
+            _ => (*start, 0),
+        };
+        let rest = &self.text[from..];
+        let byte = from + rest.char_indices().nth(column - known).map_or(rest.len(), |(i, _)| i);
+        self.last.set((line, column, byte));
+        byte
     }
 }
 
@@ -481,6 +499,16 @@ mod tests {
             ));
         }
         assert_eq!(refusal(&bomb).0, 1);
+    }
+
+    #[test]
+    fn the_number_of_values_is_bounded() {
+        assert!(refusal(&"- a\n".repeat(MAX_NODES)).2.contains("more than 50000"));
+        assert!(read(&"- a\n".repeat(MAX_NODES - 1)).is_ok());
+        assert_eq!(
+            read(&format!("[{}]", "é,".repeat(MAX_NODES - 1))).unwrap().elements().unwrap().len(),
+            MAX_NODES - 1
+        );
     }
 
     #[test]

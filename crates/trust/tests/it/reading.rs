@@ -186,6 +186,8 @@ fn bytes_that_are_no_manifest() {
     for bomb in ["&a [*a]", "*a", "&a x", "!!binary aGk=", "!x y"] {
         assert!(parse(format!("{TOP}include: [{bomb}]\n").as_bytes()).is_err(), "{bomb}");
     }
+    let many = format!("{TOP}exclude: [{}]\n", "ab, ".repeat(1_001));
+    assert!(parse(many.as_bytes()).unwrap_err().what.contains("more than 1000"));
     assert!(parse(format!("{TOP}---\n{TOP}").as_bytes()).unwrap_err().what.contains("second document"));
     assert!(parse(format!("---\n{TOP}...\n").as_bytes()).is_ok());
     assert!(parse(format!("{{{}}}", "v: 1, id: a, owner: {host: h}, roots: [x]").as_bytes()).is_ok());

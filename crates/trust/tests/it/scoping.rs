@@ -96,6 +96,8 @@ fn only_an_include_that_names_it_brings_an_excluded_thing_back() {
 fn a_roots_own_include_stands_and_excludes_add_up() {
     let both = scope("include: ['*.md']\nexclude: [private/]", "include: ['*.pdf', docs/], exclude: [deep/]");
     assert_eq!(files(&both, TREE), ["a.pdf", "docs/b.md"]);
+    let negated = scope("exclude: [docs/]", "exclude: ['!docs/']");
+    assert_eq!(files(&negated, TREE), ["a.md", "a.pdf"], "neither takes back what the other excludes");
     assert!(
         both.contains("other", "a.md", false)
             && !both.contains("other", "a.pdf", false)

@@ -348,7 +348,7 @@ fn random(word: &[u8], min: usize) -> bool {
 /// A password in a sentence (`the password is hunter2`), whose first digit is at the spot.
 pub(crate) fn spoken(spot: &Spot, hits: &mut Vec<Hit>) {
     let Some((keyword, from)) = spot.before.link(Word::Password) else { return };
-    let apart = spot.text[keyword..from].iter().any(|b| matches!(b, b'\n' | b'/' | b'.' | b'*')) || keyword == from;
+    let apart = spot.text[keyword..from].iter().any(|b| matches!(b, b'\n' | b'/' | b'.' | b'*' | b'=')) || keyword == from;
     if apart || spot.start - from > 24 || spot.text[from..spot.start].iter().any(u8::is_ascii_whitespace) {
         return;
     }

@@ -53,6 +53,12 @@ impl Number {
                 bracket = true;
             }
         }
+        // A bracket that is not closed behind the first group is the text's: `(see +44 20 7946 0018)`.
+        let group = text[at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if bracket && (group > 5 || byte(at + group) != b')') {
+            start = if plus { at - 1 } else { at };
+            bracket = false;
+        }
         if plus && back(start, 1).is_ascii_alphanumeric() {
             return None;
         }
@@ -99,18 +105,6 @@ impl Number {
             open |= text[end..end + width].contains(&b'(');
             sep = kind;
             i = end + width;
-        }
-        // A bracket that is not closed is the text's: `(see 555-0134`.
-        if bracket && number.count > 0 && !text[start..number.end()].contains(&b')') {
-            number.start += 1;
-            number.bracket = false;
-        }
-        // Brackets around the whole are the text's too.
-        let last = number.groups[number.count.max(1) - 1].end;
-        if number.bracket && text[last - 1] == b')' && number.count > 0 && !text[start..last - 1].contains(&b')') && (number.count > 1 || plus) {
-            number.start += 1;
-            number.bracket = false;
-            number.groups[number.count - 1].end -= 1;
         }
         if !plus && number.len >= 10 && number.digits.starts_with(b"00") && number.digits[2] != b'0' {
             number.international = true;

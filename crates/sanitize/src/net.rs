@@ -83,6 +83,9 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
         return None;
     }
     if pairs(body, b':') {
+        if body.iter().all(|b| matches!(b, b'0' | b':')) || body.iter().all(|b| matches!(b, b'f' | b'F' | b':')) {
+            return None;
+        }
         return Some(Hit { start, end: start + body.len(), kind: Kind::Mac, rule: MAC, weight: weight::SHAPE });
     }
     let body = match body {
@@ -91,7 +94,7 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     };
     let address: Ipv6Addr = std::str::from_utf8(body).ok()?.parse().ok()?;
     let hit = Hit { start, end: start + body.len(), kind: Kind::Ip, rule: V6, weight: weight::SHAPE };
-    if address.is_unspecified() || address.is_loopback() {
+    if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
         return None;
     }
     let groups = body.split(|&b| b == b':').filter(|g| !g.is_empty()).count();
@@ -131,7 +134,7 @@ fn hardware(spot: &Spot) -> Option<Hit> {
     let (step, sep, len) = match group {
         2 => (3, b'-', 17),
         4 => (5, b'.', 14),
-        12 => (0, b' ', 12),
+        12 => (0, 0, 12),
         _ => return None,
     };
     let mut start = spot.start;
@@ -162,10 +165,11 @@ fn v4(spot: &Spot) -> Option<Hit> {
     if part_of_more(spot, end) || !names_someone(address) {
         return None;
     }
-    let small = address.octets().iter().all(|&o| o < 32);
-    let known = spot.before.near(Word::Ip);
-    let version = if small { !known || spot.before.near(Word::Version) } else { false };
-    if spot.before.keyed(Word::Version) && !spot.before.keyed(Word::Ip) || version {
+    // The smaller its numbers, the rather it is a version: then a word for an address must be there.
+    let below = |max| address.octets().iter().all(|&o| o < max);
+    let (keyed, near) = (spot.before.keyed(Word::Ip), spot.before.near(Word::Ip));
+    let known = keyed || near && (!below(32) || address.octets()[0] == 10) || !below(100);
+    if spot.before.keyed(Word::Version) && !keyed || !known || below(100) && !keyed && spot.before.near(Word::Version) {
         return None;
     }
     Some(Hit { start, end, kind: Kind::Ip, rule: V4, weight: weight::SHAPE })
@@ -173,7 +177,7 @@ fn v4(spot: &Spot) -> Option<Hit> {
 
 fn names_someone(address: Ipv4Addr) -> bool {
     let [a, ..] = address.octets();
-    a != 0 && a != 255 && address != Ipv4Addr::LOCALHOST && address != Ipv4Addr::new(127, 0, 1, 1)
+    a != 0 && a < 224 && !address.is_loopback()
 }
 
 /// A longer dotted number, a package's version (`1.2.3.4-5`), a file name.

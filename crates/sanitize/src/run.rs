@@ -130,6 +130,17 @@ impl Run {
         (!(self.cut && len == self.len)).then(|| &self.groups[..=count])
     }
 
+    /// Whether it begins with a date in the order year, month, day.
+    pub(crate) fn is_date(&self) -> bool {
+        let number = |g: &Group| crate::checks::number(&self.signs[g.from()..g.to()]);
+        match self.groups() {
+            [y, m, d, ..] if y.len() == 4 && m.len() == 2 && d.len() == 2 && m.sep == d.sep && self.digits() >= 8 => {
+                matches!(number(y), 1900..=2100) && number(m) <= 12 && number(d) <= 31
+            }
+            _ => false,
+        }
+    }
+
     /// How many digits the run begins with.
     pub(crate) fn digits(&self) -> usize {
         self.signs().iter().take_while(|b| b.is_ascii_digit()).count()

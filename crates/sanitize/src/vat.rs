@@ -115,6 +115,9 @@ fn takes(shape: &str, signs: &[u8]) -> bool {
 
 /// Eight to twelve digits in groups, or a country's shape without its letters.
 fn bare(run: &Run) -> Option<usize> {
+    if run.is_date() {
+        return None;
+    }
     let digits = run.digits();
     let plain = (8..=12).rev().find(|&len| len <= digits && run.ends(len));
     let shaped = || SHAPES.iter().filter(|(_, shape, _)| shape.len() >= 8 && run.ends(shape.len()) && takes(shape, run.signs())).map(|(_, shape, _)| shape.len()).max();

@@ -127,6 +127,11 @@ impl Before {
         self.iter().any(|s| s.word == word)
     }
 
+    /// Where the nearest keyword of this word ends, and where it has its value.
+    pub(crate) fn link(&self, word: Word) -> Option<(usize, usize)> {
+        self.iter().rev().find(|s| s.word == word).map(|s| (s.end, s.value.min(self.at)))
+    }
+
     /// Where the nearest keyword of this word has its value: the place itself or letters before it.
     pub(crate) fn value(&self, word: Word) -> Option<usize> {
         self.iter().rev().find(|s| s.word == word).map(|s| s.value.min(self.at))
@@ -339,9 +344,14 @@ fn split_word(bytes: &[u8], left: usize, right: usize, entry: &Entry) -> bool {
 }
 
 /// From a keyword's end over punctuation and filling words, to `limit` at most.
-fn link(text: &[u8], mut at: usize, limit: usize) -> usize {
+fn link(text: &[u8], from: usize, limit: usize) -> usize {
+    let mut at = from;
     loop {
         while at < limit && plain::joins(text[at]) {
+            // A sentence or a paragraph that ends here takes its keyword along.
+            if text[at] == b'\n' && at > from && (text[at - 1] == b'\n' || text[at - 1] == b'.' && at > from + 1) {
+                return at;
+            }
             at += 1;
         }
         if at >= limit {

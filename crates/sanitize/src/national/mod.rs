@@ -146,6 +146,9 @@ fn keyed(spot: &Spot, id: u8, value: usize) -> Option<Hit> {
     } else {
         return None;
     };
+    if run.is_date() {
+        return None;
+    }
     let kind = &ids()[usize::from(id)];
     let mut best: Option<(bool, usize)> = None;
     for form in &FORMS.by_id[usize::from(id)] {
@@ -181,13 +184,17 @@ fn unkeyed(spot: &Spot) -> Option<Hit> {
         }
     };
     if !quiet {
-        let nearby = spot.before.nationals();
-        for (id, forms) in FORMS.by_id.iter().enumerate().filter(|(id, _)| general || nearby >> id & 1 == 1) {
-            let near = if general { weight::KEYED_VALID } else { weight::NEAR };
-            forms.iter().filter(|form| form.signs.len() >= 7).for_each(|form| offer(id, form, near));
+        let mut wanted = if general { !0 >> (u128::BITS as usize - FORMS.by_id.len()) } else { spot.before.nationals() };
+        let near = if general { weight::KEYED_VALID } else { weight::NEAR };
+        while wanted != 0 {
+            let id = wanted.trailing_zeros() as usize;
+            wanted &= wanted - 1;
+            FORMS.by_id[id].iter().filter(|form| form.signs.len() >= 7).for_each(|form| offer(id, form, near));
         }
     }
-    if !thing {
+    // Hexadecimal in small letters looks like ids of letters and digits; those are printed in capitals.
+    let small = spot.text[spot.start..run.end(run.groups()[0].to())].iter().any(u8::is_ascii_lowercase);
+    if !thing && !small {
         for len in run.groups().iter().map(Group::to).filter(|&len| (7..=LONGEST).contains(&len)) {
             if !FORMS.anywhere[len].is_empty() && alone(spot, run.end(len)) {
                 FORMS.anywhere[len].iter().for_each(|&(id, form)| offer(id, &FORMS.by_id[id][form], weight::FREE));
@@ -232,6 +239,11 @@ fn date8(digits: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_ids_have_a_bit() {
+        assert!(ids().len() <= 128);
+    }
 
     #[test]
     fn forms_are_of_known_signs() {

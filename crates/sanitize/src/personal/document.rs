@@ -13,7 +13,8 @@ fn valued(spot: &Spot, word: Word) -> Option<Run> {
     let value = spot.before.value(word)?;
     let gap = &spot.text[value..spot.start];
     let letters = gap.len() <= 4 && gap.iter().all(|b| b.is_ascii_uppercase() || matches!(b, b' ' | b'-'));
-    letters.then(|| Run::read(spot.text, value))
+    let run = letters.then(|| Run::read(spot.text, value))?;
+    (!run.is_date()).then_some(run)
 }
 
 /// Six to ten capitals and digits, also with a break behind the letters or the first two digits.

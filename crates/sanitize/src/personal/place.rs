@@ -36,7 +36,11 @@ pub(super) fn plate(spot: &Spot) -> Option<Hit> {
 
 /// `京A12345`, `А123ВС77`, `品川300あ1234`: to the next sign that is no letter, digit, dash or single space before a digit.
 fn other_script(spot: &Spot, value: usize) -> Option<usize> {
-    let rest = std::str::from_utf8(&spot.text[value..]).ok()?;
+    let rest = &spot.text[value..(value + 64).min(spot.text.len())];
+    let rest = match std::str::from_utf8(rest) {
+        Ok(rest) => rest,
+        Err(cut) => std::str::from_utf8(&rest[..cut.valid_up_to()]).unwrap_or_default(),
+    };
     let mut end = 0;
     let mut digits = 0;
     for (i, c) in rest.char_indices().take(14) {
@@ -69,7 +73,7 @@ pub(super) fn postal(spot: &Spot) -> Option<Hit> {
     let len = structure(run)?;
     let (start, end) = (value, run.end(len));
     let next = (spot.byte(end), spot.byte(end + 1));
-    let fraction = matches!(next.0, b'.' | b',' | b':' | b'/') && next.1.is_ascii_digit() || next.0 == b'%';
+    let fraction = matches!(next.0, b'.' | b',' | b':' | b'/' | b'-') && next.1.is_ascii_digit() || next.0 == b'%';
     (run.ends(len) && !fraction).then_some(Hit { start, end, kind: Kind::PostalCode, rule: POSTAL, weight: weight::KEYED + 2 })
 }
 

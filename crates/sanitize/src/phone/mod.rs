@@ -47,6 +47,7 @@ fn read(spot: &Spot) -> Option<Hit> {
     }
     let keyed = spot.before.keyed(Word::Phone) || number.start < start && spot.before.value(Word::Phone).is_some_and(|v| v + 2 >= start);
     if number.international
+        && (number.plus || keyed || !spot.continued)
         && let Some(end) = number.e164(keyed)
     {
         return hit(end, E164, weight::KEYED);
@@ -58,7 +59,7 @@ fn read(spot: &Spot) -> Option<Hit> {
         return None;
     }
     let called = spot.before.keyed(Word::Call) && (7..=15).contains(&number.len());
-    if called && !number.range() || number.plausible() && (spot.before.near(Word::Phone) || spot.before.near(Word::Call)) {
+    if called && !number.range() || number.plausible() && number.telling() && (spot.before.near(Word::Phone) || spot.before.near(Word::Call)) {
         return hit(number.end(), KEYED, weight::NEAR);
     }
     let behind = number.plausible() || (7..=13).contains(&number.len()) && !number.range();

@@ -15,7 +15,7 @@ pub(super) struct Number {
     len: usize,
     groups: [Group; GROUPS],
     count: usize,
-    plus: bool,
+    pub(super) plus: bool,
     bracket: bool,
 }
 
@@ -52,6 +52,12 @@ impl Number {
                 start -= 1;
                 bracket = true;
             }
+        }
+        // A bracket that is not closed behind the first group is the text's: `(see +44 20 7946 0018)`.
+        let group = text[at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if bracket && (group > 5 || byte(at + group) != b')') {
+            start = if plus { at - 1 } else { at };
+            bracket = false;
         }
         if plus && back(start, 1).is_ascii_alphanumeric() {
             return None;
@@ -99,11 +105,6 @@ impl Number {
             open |= text[end..end + width].contains(&b'(');
             sep = kind;
             i = end + width;
-        }
-        // A bracket that is not closed is the text's: `(see 555-0134`.
-        if bracket && number.count > 0 && !text[start..number.end()].contains(&b')') {
-            number.start += 1;
-            number.bracket = false;
         }
         if !plus && number.len >= 10 && number.digits.starts_with(b"00") && number.digits[2] != b'0' {
             number.international = true;
@@ -190,7 +191,7 @@ impl Number {
         let year = |from: usize| matches!(crate::checks::number(&self.digits[from..from + 4]), 1800..=2199);
         let (lens, count) = self.lens();
         match lens[..count] {
-            [4, 4] => year(0) && year(4),
+            [4, 4] => year(4),
             [4, 2] => year(0),
             _ => false,
         }
@@ -205,6 +206,11 @@ impl Number {
         let dots = self.groups().iter().filter(|g| g.sep == b'.').count();
         let all_dots = dots == 0 || (dots == count - 1 && lens.iter().all(|&n| n >= 2) && count >= 3);
         (7..=13).contains(&self.len) && grouped && !slash && all_dots && !self.range()
+    }
+
+    /// More than two bare groups of digits: a bracket, a leading zero, three groups, or `555-0134`.
+    pub(super) fn telling(&self) -> bool {
+        self.bracket || self.plus || self.digits[0] == b'0' || self.count >= 3 || (self.groups[0].len == 3 && self.groups[1].len == 4)
     }
 
     /// Part of a decimal number, an amount, a path or a longer name.

@@ -2,12 +2,12 @@
 //!
 //! One small file an agent, replaced whole. It decides nothing: the manifest does; it only says where to look.
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bastion_host::files;
+use bastion_host::process::{Fate, ProcessIdentity};
 use bastion_trust::manifest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -28,6 +28,9 @@ pub(crate) struct Agent {
     /// The address, without its port, at which a client on this machine reaches the endpoint of `up`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<IpAddr>,
+    /// The process whose endpoint that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) process: Option<ProcessIdentity>,
 }
 
 impl Agent {
@@ -53,13 +56,12 @@ impl Agent {
             .with_context(|| format!("{}", path.display()))
     }
 
-    /// Where its endpoint listens, if one of `up` runs. The port file goes when the endpoint ends; after a crash it
-    /// stays, so that the caller has to expect nobody there.
+    /// Where its endpoint listens, if one of `up` runs: the port file goes when the endpoint ends, and after a crash
+    /// the process is gone.
     pub(crate) fn endpoint(&self) -> Option<String> {
         let port: u16 = std::fs::read_to_string(self.port_file().ok()?).ok()?.trim().parse().ok()?;
-        let endpoint = SocketAddr::new(self.address?, port);
-        TcpStream::connect_timeout(&endpoint, Duration::from_millis(500)).ok()?;
-        Some(endpoint.to_string())
+        let fate = self.process.as_ref()?.fate(&ProcessIdentity::current());
+        (fate != Fate::Gone).then_some(SocketAddr::new(self.address?, port).to_string())
     }
 }
 
@@ -130,5 +132,6 @@ pub(crate) fn resolve(named: &Path, out: Option<&Path>) -> Result<Agent> {
         manifest: canonical,
         out,
         address: None,
+        process: None,
     })
 }

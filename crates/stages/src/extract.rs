@@ -74,7 +74,7 @@ pub(crate) fn extract(
         started: Mutex::new(HashSet::new()),
     };
     run(&reader, &work, settings.workers, draft, extracts, progress, &mut tally)?;
-    tally.unchanged = tally.seen.saturating_sub(tally.changed);
+    tally.unchanged = tally.seen.saturating_sub(tally.changed + tally.new);
     Ok(tally)
 }
 

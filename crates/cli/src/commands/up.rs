@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use bastion_host::clock::{Clock, SystemClock};
 use bastion_host::files;
+use bastion_host::process::ProcessIdentity;
 use bastion_host::signals::{Stop, WakingClock};
 use bastion_serve::{BindAddr, Endpoint, NoticeSink, Running, ServeConfig};
 use bastion_stages::Pipeline;
@@ -129,6 +130,7 @@ fn prepare(folder: &Path, machine: &Machine, gate: &Gate) -> Result<Site> {
         manifest: admitted.path().to_owned(),
         out: admitted.default_out(),
         address: None,
+        process: None,
     };
     agent.save()?;
     Ok(Site { folder, agent, new })
@@ -159,7 +161,7 @@ fn serve(sites: &[Site], machine: &Machine, gate: &Arc<Gate>, bind: &BindAddr) -
         let running =
             Endpoint::start(config, policy, settings::search_embedder(&site.agent.out)?, Arc::new(SystemClock))?;
         let address = Some(running.reachable_address().ip());
-        Agent { address, ..site.agent.clone() }.save()?;
+        Agent { address, process: Some(ProcessIdentity::current()), ..site.agent.clone() }.save()?;
         Ok(running)
     };
     sites.iter().map(start).collect()

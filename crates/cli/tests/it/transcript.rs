@@ -14,14 +14,22 @@ fn transcript() -> Vec<String> {
     block.lines().map(str::to_owned).filter(|line| !line.is_empty() && line != "console").collect()
 }
 
-/// Numbers, times and tokens are different each time.
+/// Ids, numbers, times and tokens are different each time.
 fn normal(line: &str) -> String {
+    let is_id = |word: &str| {
+        let digits = word.trim_end_matches('…');
+        digits.chars().all(|char| char.is_ascii_hexdigit()) && (digits.len() == 64 || !digits.is_empty() && digits != word)
+    };
+    line.split_whitespace().map(|word| if is_id(word) { "ID".to_owned() } else { normal_word(word) }).collect::<Vec<_>>().join(" ")
+}
+
+fn normal_word(word: &str) -> String {
     let mut normal = String::new();
-    let mut rest = line;
+    let mut rest = word;
     while let Some(char) = rest.chars().next() {
         if char.is_ascii_digit() {
             normal.push('N');
-            rest = rest.trim_start_matches(|char: char| char.is_ascii_hexdigit() || char == '.' || char == ',');
+            rest = rest.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.');
         } else if let Some(token) = rest.strip_prefix("[EMAIL_") {
             normal.push_str("[EMAIL_X]");
             rest = token.split_once(']').map_or("", |(_, rest)| rest);
@@ -30,7 +38,7 @@ fn normal(line: &str) -> String {
             rest = &rest[char.len_utf8()..];
         }
     }
-    normal.split_whitespace().collect::<Vec<_>>().join(" ")
+    normal
 }
 
 #[test]

@@ -566,10 +566,11 @@ fn empty_in_memory() -> rusqlite::Result<Connection> {
     Ok(rows)
 }
 
-/// Opens the draft's own file. No journal: until the commit nobody reads it, and a crash throws it away.
+/// Opens the draft's own file. No journal: until the commit nobody reads it, and a crash throws it away. What is deleted is
+/// overwritten, so that what left the folder is not left in free pages.
 fn open_for_writing(path: &Path, fresh: bool) -> rusqlite::Result<Connection> {
     let rows = Connection::open(path)?;
-    rows.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536;")?;
+    rows.execute_batch("PRAGMA secure_delete = ON; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536;")?;
     rows.set_prepared_statement_cache_capacity(64);
     if fresh {
         rows.execute_batch(rows::SCHEMA)?;

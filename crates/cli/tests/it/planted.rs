@@ -34,7 +34,7 @@ fn planted_values_leave_the_plaintext_stores_nowhere() {
         vec!["health"],
     ] {
         let ran = machine.run(&args).ok();
-        if args[1] != MAIL {
+        if args.get(1) != Some(&MAIL) {
             said.push(ran.out);
         }
         said.push(ran.err);

@@ -221,7 +221,7 @@ pub(crate) struct Search {
     /// What to look for
     #[arg(value_name = "QUERY", required = true, num_args = 1..)]
     pub(crate) query: Vec<String>,
-    /// How many windows, 1 to 50
+    /// How many passages, 1 to 50
     #[arg(short, default_value_t = 5)]
     pub(crate) k: u32,
     #[command(flatten)]
@@ -236,9 +236,9 @@ pub(crate) struct Read {
     /// The first character
     #[arg(long, default_value_t = 0)]
     pub(crate) start: u64,
-    /// One past the last character; at most 65,536 are given at once
-    #[arg(long, default_value_t = 65_536)]
-    pub(crate) end: u64,
+    /// One past the last character; at most 65,536 are given at once [default: as many]
+    #[arg(long)]
+    pub(crate) end: Option<u64>,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

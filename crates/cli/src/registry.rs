@@ -5,10 +5,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use bastion_host::files;
 use bastion_host::process::{Fate, ProcessIdentity};
+use bastion_sweep::place;
 use bastion_trust::manifest;
+use bastion_trust::scope::AGENT_DIR;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -114,17 +116,14 @@ pub(crate) fn resolve(named: &Path, out: Option<&Path>) -> Result<Agent> {
     if let Some(known) = all()?.into_iter().find(|agent| agent.manifest == canonical && out.is_none()) {
         return Ok(Agent { id: manifest.id.to_string(), owner: manifest.owner_host.clone(), ..known });
     }
-    let out = match (out, canonical.parent()) {
+    let folder = canonical.parent().context("it lies in no folder")?;
+    let out = match (out, manifest.roots.as_slice()) {
         (Some(out), _) => std::path::absolute(out)?,
-        (None, Some(folder)) if folder.file_name().is_some_and(|name| name == ".agent") => folder.to_owned(),
-        (None, _) if manifest.roots.len() > 1 => {
-            std::path::absolute(Path::new("build/freeagent").join(manifest.id.to_string()))?
+        (None, [root]) => {
+            let root = folder.join(&root.path);
+            root.canonicalize().unwrap_or(root).join(AGENT_DIR)
         }
-        (None, Some(folder)) => match manifest.roots.first() {
-            Some(root) => folder.join(&root.path).join(".agent"),
-            None => bail!("{}: it names no root", path.display()),
-        },
-        (None, None) => bail!("{}: it lies in no folder", path.display()),
+        (None, _) => std::path::absolute(Path::new(place::BUILD).join(manifest.id.to_string()))?,
     };
     Ok(Agent {
         id: manifest.id.to_string(),

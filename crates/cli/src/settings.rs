@@ -126,12 +126,7 @@ pub(crate) fn bind() -> Result<Option<String>> {
 
 /// Where vaults lie; `up` keeps them below the state directory.
 pub(crate) fn vaults() -> Result<VaultPlace> {
-    Ok(VaultPlace { dir: path("FREEAGENT_VAULT_DIR").map(std::path::absolute).transpose()?, known: Some(up_vaults()?) })
-}
-
-/// The folder of the vaults of `up`.
-pub(crate) fn up_vaults() -> Result<PathBuf> {
-    Ok(state_dir()?.join("vaults"))
+    Ok(VaultPlace { dir: path("FREEAGENT_VAULT_DIR").map(std::path::absolute).transpose()?, home: Some(state_dir()?.join("vaults")), make_in_home: false })
 }
 
 /// The folder of installed models.
@@ -227,8 +222,9 @@ pub(crate) fn stages(accept_empty: bool, uncaged: bool) -> Result<bastion_stages
     let state = state_dir()?;
     let vaults = vaults()?;
     let workers = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
+    let outs = crate::registry::all()?.into_iter().map(|agent| agent.out);
     Ok(bastion_stages::Settings {
-        own_dirs: std::iter::once(state).chain(vaults.dir.clone()).collect(),
+        own_dirs: std::iter::once(state).chain(vaults.dir.clone()).chain(outs).collect(),
         vaults,
         workers,
         worker: std::env::current_exe().context("this program's own file can't be found")?,

@@ -143,11 +143,10 @@ impl ExtractStore {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             let name = entry.file_name();
-            let belongs = name.to_str().is_some_and(|name| {
-                name == "index.jsonl"
-                    || name.strip_suffix(".txt").and_then(|doc| doc.parse().ok()).is_some_and(|doc| live.contains(&doc))
-            });
-            if !belongs && entry.file_type()?.is_file() {
+            let doc = |name: &str| name.strip_suffix(".txt").and_then(|doc| doc.parse().ok());
+            let leftover = |name: &str| name.starts_with('.') && name.ends_with(".tmp");
+            let goes = name.to_str().is_some_and(|name| leftover(name) || doc(name).is_some_and(|doc| !live.contains(&doc)));
+            if goes && entry.file_type()?.is_file() {
                 remove_if_there(&entry.path())?;
             }
         }

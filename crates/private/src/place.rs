@@ -12,12 +12,14 @@ const VAULT: &str = "vault.db";
 pub struct VaultPlace {
     /// The folder of all vaults (`FREEAGENT_VAULT_DIR`).
     pub dir: Option<PathBuf>,
-    /// A folder in which a vault that is there already is used: where `up` keeps them.
-    pub known: Option<PathBuf>,
+    /// Where `up` keeps vaults; a vault that is there already is used by every command.
+    pub home: Option<PathBuf>,
+    /// Whether a vault that is nowhere yet is made in `home`.
+    pub make_in_home: bool,
 }
 
 impl VaultPlace {
-    /// The vault of the agent `id` whose output folder is `out` (absolute): `<dir>/<id>-<8 hex of out>/vault.db`, or,
+    /// The vault of the agent `id` whose output folder is `out` (canonical): `<dir>/<id>-<8 hex of out>/vault.db`, or,
     /// without a folder of vaults, `<out>/sanitize/vault.db`.
     pub fn of(&self, id: &str, out: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
@@ -27,9 +29,10 @@ impl VaultPlace {
         if let Some(dir) = &self.dir {
             return within(dir);
         }
-        match self.known.as_deref().map(within) {
-            Some(known) if known.exists() => known,
-            _ => out.join("sanitize").join(VAULT),
+        let beside = out.join("sanitize").join(VAULT);
+        match self.home.as_deref().map(within) {
+            Some(home) if home.exists() || self.make_in_home && !beside.exists() => home,
+            _ => beside,
         }
     }
 }
@@ -41,7 +44,7 @@ mod tests {
     #[test]
     fn two_output_folders_never_share_a_vault() {
         let dir = tempfile::tempdir().unwrap();
-        let place = VaultPlace { dir: Some(dir.path().into()), known: None };
+        let place = VaultPlace { dir: Some(dir.path().into()), ..VaultPlace::default() };
         let (a, b) = (place.of("notes", Path::new("/a/.agent")), place.of("notes", Path::new("/b/.agent")));
         assert_ne!(a, b);
         assert!(a.parent().unwrap().file_name().unwrap().to_str().unwrap().starts_with("notes-"));
@@ -52,8 +55,9 @@ mod tests {
     fn a_vault_that_up_made_is_found_again() {
         let dir = tempfile::tempdir().unwrap();
         let out = Path::new("/a/.agent");
-        let made = VaultPlace { dir: Some(dir.path().into()), known: None }.of("notes", out);
-        let later = VaultPlace { dir: None, known: Some(dir.path().into()) };
+        let up = VaultPlace { home: Some(dir.path().into()), make_in_home: true, dir: None };
+        let made = up.of("notes", out);
+        let later = VaultPlace { make_in_home: false, ..up };
         assert_eq!(later.of("notes", out), out.join("sanitize/vault.db"));
         std::fs::create_dir_all(made.parent().unwrap()).unwrap();
         std::fs::write(&made, "").unwrap();

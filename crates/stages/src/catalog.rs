@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bastion_host::clock::{Clock, rfc3339_millis};
 use bastion_private::Vault;
-use bastion_sanitize::{Found, TokenKey, sanitize as apply_rules};
-use bastion_store::{DocId, DocRow, Draft, PathRow};
+use bastion_sanitize::{Found, TokenKey};
+use bastion_store::{DocId, DocRow, Draft, PathRow, PathStatus};
 use bastion_trust::Stage;
 use serde::Serialize;
 
@@ -79,7 +79,8 @@ pub(crate) fn catalog(
     let mut tally = Tally::default();
     let paths = draft.paths()?;
     tally.seen = paths.len() as u64;
-    let made = draft.meta("catalog")?.as_deref() == Some(bastion_sanitize::FINGERPRINT);
+    let made_by = format!("{} {}", bastion_sanitize::FINGERPRINT, summarizer.map_or("", Summarizer::model));
+    let made = draft.meta("catalog")?.as_deref() == Some(&made_by);
     if !draft.is_changed() && made {
         progress.begin(Stage::Catalog, Some(0));
         tally.unchanged = tally.seen;
@@ -98,7 +99,8 @@ pub(crate) fn catalog(
         {
             continue; // a link, a pipe, a device: not a document
         }
-        let doc = path.doc.as_ref().and_then(|doc| docs.get(doc));
+        // What a changed file held before says nothing of what it holds now.
+        let doc = path.doc.as_ref().filter(|_| path.status != PathStatus::Pending).and_then(|doc| docs.get(doc));
         let shown = names.show(&path.path)?;
         let root = if several_roots { Some(names.show(&path.root)?) } else { None };
         let print = print(path, doc, &shown, root.as_deref());
@@ -119,7 +121,7 @@ pub(crate) fn catalog(
     let lines =
         dirs.into_values().map(|card| Ok((card.path.clone(), card.root.clone().unwrap_or_default(), json(&card))));
     draft.put_dirs(&lines.collect::<Result<Vec<_>, StageError>>()?)?;
-    draft.set_meta("catalog", bastion_sanitize::FINGERPRINT)?;
+    draft.set_meta("catalog", &made_by)?;
     let found: Vec<Found> = names.found.into_values().collect();
     vault.edit(|edit| edit.put_doc(&NAMES, &crate::sanitize::hidden(&found), clock))?;
     Ok(tally)
@@ -239,7 +241,7 @@ impl Names {
                 parts.push(shown.clone());
                 continue;
             }
-            let clean = apply_rules(part, &self.key).map_err(|source| StageError::Rules { doc: NAMES, source })?;
+            let clean = crate::sanitize::rules(part, &self.key, &NAMES)?;
             for found in clean.found {
                 self.found.entry(found.token.clone()).or_insert(found);
             }
@@ -257,8 +259,12 @@ fn summarize_docs(draft: &mut Draft, summarizer: Option<&Summarizer>, tally: &mu
     for row in draft.docs()? {
         let (Some(piece), None) = (&row.piece, &row.summary) else { continue };
         let text = draft.read_piece_head(piece, 32 << 10)?;
-        draft.put_summary(row.ord, &summarizer.summarize(&text)?)?;
+        let summary = summarizer.summarize(&text)?;
         tally.hosts = hosts.iter().cloned().collect();
+        // A model can make up what was hidden, or something like it: then there is no summary.
+        if bastion_sanitize::scan(&summary).is_empty() {
+            draft.put_summary(row.ord, &summary)?;
+        }
     }
     Ok(())
 }

@@ -87,6 +87,43 @@ pub enum StageError {
         /// What the system said.
         source: io::Error,
     },
+    /// The output folder is one of the folders that are prepared.
+    #[error("{out} is a root of this manifest; what is prepared from it must lie elsewhere: name another --out")]
+    OutIsRoot {
+        /// The folder.
+        out: PathBuf,
+    },
+    /// The output folder holds files of others.
+    #[error("{out} holds `{entry}`, which is not ours; name an --out that is new or empty")]
+    ForeignOut {
+        /// The folder.
+        out: PathBuf,
+        /// What is in it.
+        entry: String,
+    },
+    /// A stage was asked for that the owner did not sign.
+    #[error("the manifest does not list the stage `{stage}`; add it and sign again")]
+    NotInManifest {
+        /// The stage.
+        stage: bastion_trust::Stage,
+    },
+    /// The file that says what to leave out can't be obeyed.
+    #[error("{path}: {what}; nothing below it was looked at. Mend the file or remove it")]
+    AgentIgnore {
+        /// The file or its folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The kernel can't open a file beneath a folder without following links.
+    #[error("this kernel lacks openat2 (Linux 5.6), without which no file is opened safely")]
+    NoOpenBeneath,
+    /// The rules broke on a text. The text is not in this message.
+    #[error("document {doc}: the rules broke; no document of this sweep goes on. This is a fault of the program")]
+    RulesBroke {
+        /// The document.
+        doc: DocId,
+    },
     /// `sterilize` needs services that this version does not have.
     #[error(
         "the stage `sterilize` is not yet part of this version; write `sanitize` in the manifest and sign it again"
@@ -104,7 +141,7 @@ impl StageError {
     pub(crate) fn is_stop(&self) -> bool {
         matches!(
             self,
-            Self::Rules { .. } | Self::Unsanitized { .. } | Self::Vault(bastion_private::VaultError::Clash { .. })
+            Self::Rules { .. } | Self::RulesBroke { .. } | Self::Unsanitized { .. } | Self::Vault(bastion_private::VaultError::Clash { .. })
         )
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn extract(
 ) -> Result<Tally, StageError> {
     let limits = admitted.manifest().limits;
     let print = print(settings, admitted);
-    let work = pending(draft, &print)?;
+    let work = pending(draft, extracts, &print, limits.max_file_bytes)?;
     let (known, ..) = draft.counts()?;
     let mut tally = Tally { seen: known, ..Tally::default() };
     progress.begin(Stage::Extract, Some(work.len() as u64));
@@ -46,6 +46,7 @@ pub(crate) fn extract(
         tally.unchanged = known;
         return Ok(tally);
     }
+    draft.mark_dirty()?;
     extracts.load().map_err(StageError::io(draft.layout().extract()))?;
     let pool = Pool::new(PoolConfig {
         worker: settings.worker.clone(),
@@ -86,12 +87,23 @@ pub(crate) fn print(settings: &Settings, admitted: &Admitted) -> String {
 }
 
 /// The paths to read: those that the walk found new or different, and one path of each document that is to be read anew.
-fn pending(draft: &Draft, print: &str) -> Result<Vec<PathRow>, StageError> {
-    let stale: HashSet<DocId> = draft.docs_read_otherwise(print)?.into_iter().map(|row| row.known.doc).collect();
+fn pending(
+    draft: &Draft,
+    extracts: &mut ExtractStore,
+    print: &str,
+    max_bytes: u64,
+) -> Result<Vec<PathRow>, StageError> {
+    let mut stale: HashSet<DocId> = draft.docs_read_otherwise(print)?.into_iter().map(|row| row.known.doc).collect();
+    // A text that sanitize will ask for and that is gone from the disk is read again.
+    let wanted = draft.docs_unsanitized(bastion_sanitize::FINGERPRINT)?;
+    if !wanted.is_empty() {
+        extracts.load().map_err(StageError::io(draft.layout().extract()))?;
+        stale.extend(wanted.into_iter().map(|row| row.known.doc).filter(|doc| extracts.row(doc, print).is_none()));
+    }
     let mut rows = draft.paths()?;
     rows.retain(|row| match row.status {
         PathStatus::Pending => true,
-        PathStatus::Ok => row.doc.is_none_or(|doc| stale.contains(&doc)),
+        PathStatus::Ok => row.bytes > max_bytes || row.doc.is_none_or(|doc| stale.contains(&doc)),
         PathStatus::Skipped => row.reason.as_deref().is_some_and(Unread::is_worth_a_try),
     });
     Ok(rows)
@@ -156,6 +168,7 @@ impl Reader<'_> {
         };
         let content = match root.read(&path, self.max_bytes) {
             Ok(content) => content,
+            Err(Unread::Unsupported) => return Err(StageError::NoOpenBeneath),
             Err(unread) => return Ok(Done::Unread(unread)),
         };
         let doc = self.vault.key().doc_id(&content.bytes);

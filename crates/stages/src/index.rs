@@ -1,9 +1,22 @@
 //! The index of the next generation, made when the first stage asks for it.
 
+use std::path::Path;
+
 use bastion_retrieval::{IndexError, IndexWriter};
 use bastion_store::Draft;
 
 use crate::StageError;
+
+/// An index that can't be built upon is made anew: every document is cut and indexed again.
+fn afresh(dir: &Path, draft: &mut Draft) -> Result<IndexWriter, StageError> {
+    if dir.exists() {
+        std::fs::remove_dir_all(dir).map_err(StageError::io(dir))?;
+    }
+    for row in draft.docs()? {
+        draft.forget_chunks(row.ord)?;
+    }
+    Ok(IndexWriter::create(dir, None)?)
+}
 
 /// The writer of the next generation's index.
 #[derive(Default)]
@@ -18,7 +31,13 @@ impl NextIndex {
             Some(writer) => writer,
             None => {
                 let base = draft.base_search_dir();
-                IndexWriter::create(&draft.search_dir()?, base.as_deref())?
+                let dir = draft.search_dir()?;
+                match IndexWriter::create(&dir, base.as_deref()) {
+                    Err(IndexError::OtherFormat { .. } | IndexError::Unfinished { .. } | IndexError::Damaged { .. }) => {
+                        afresh(&dir, draft)?
+                    }
+                    made => made?,
+                }
             }
         };
         Ok(self.writer.insert(writer))

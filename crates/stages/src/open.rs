@@ -57,6 +57,8 @@ pub(crate) enum Unread {
     Unstable,
     /// The disk failed.
     Io,
+    /// The kernel has no `openat2`.
+    Unsupported,
 }
 
 impl Unread {
@@ -72,6 +74,7 @@ impl Unread {
             Self::TooLarge => "too_large",
             Self::Unstable => "changing",
             Self::Io => "io",
+            Self::Unsupported => "unsupported",
         }
     }
 }
@@ -105,15 +108,19 @@ impl RootDir {
         // file is ours.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let open = |flags| rustix::fs::openat2(&self.0, path, flags, Mode::empty(), resolve);
-        let opened = match open(flags | OFlags::NOATIME) {
-            Err(Errno::PERM) => open(flags),
+        // EAGAIN: something was renamed while the path was resolved (openat2(2)).
+        let patient = |flags| (0..8).map(|_| open(flags)).find(|opened| !matches!(opened, Err(Errno::AGAIN)));
+        let opened = match patient(flags | OFlags::NOATIME) {
+            Some(Err(Errno::PERM)) => patient(flags),
             other => other,
         };
         match opened {
-            Ok(fd) => Ok(File::from(fd)),
-            Err(Errno::ACCESS | Errno::PERM) => Err(Unread::Permission),
-            Err(Errno::NOENT | Errno::LOOP | Errno::XDEV | Errno::NOTDIR | Errno::NXIO) => Err(Unread::Gone),
-            Err(_) => Err(Unread::Io),
+            Some(Ok(fd)) => Ok(File::from(fd)),
+            Some(Err(Errno::ACCESS | Errno::PERM)) => Err(Unread::Permission),
+            Some(Err(Errno::NOENT | Errno::LOOP | Errno::XDEV | Errno::NOTDIR | Errno::NXIO)) => Err(Unread::Gone),
+            Some(Err(Errno::NOSYS)) => Err(Unread::Unsupported),
+            None => Err(Unread::Unstable),
+            Some(Err(_)) => Err(Unread::Io),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +12,7 @@ use bastion_private::{ExtractStore, Vault, VaultPlace};
 use bastion_retrieval::embed::{EmbedError, Embedder};
 use bastion_store::{Committed, Draft, Layout};
 use bastion_sweep::{Job, Report, Runner, StageReport, StageStatus};
+use bastion_trust::scope::AGENT_DIR;
 use bastion_trust::{Admitted, Stage};
 
 use crate::index::NextIndex;
@@ -120,7 +121,13 @@ impl<'a> Run<'a> {
         progress: &'a dyn Progress,
         clock: &'a dyn Clock,
     ) -> Result<Self, StageError> {
-        let layout = Layout::new(job.out);
+        // One folder, one name: the vault is found by it, however `--out` was written.
+        let out = job.out.canonicalize().map_err(StageError::io(job.out))?;
+        refuse_foreign(&out, job.admitted)?;
+        if let Some(stage) = job.stages.iter().find(|stage| !job.admitted.manifest().stages.contains(stage)) {
+            return Err(StageError::NotInManifest { stage: *stage });
+        }
+        let layout = Layout::new(out);
         let has_stores = layout.current().exists() || layout.extract().join("index.jsonl").exists();
         let place = settings.vaults.of(job.admitted.manifest().id.as_str(), layout.out());
         let vault = Vault::open(&place, layout.out(), has_stores)?;
@@ -147,6 +154,11 @@ impl<'a> Run<'a> {
         let started = Instant::now();
         let done = self.stage(stage);
         self.progress.end();
+        let asked = |stage| match stage {
+            Stage::Embed => self.settings.embedder.as_ref().and_then(|embedding| embedding.host.clone()),
+            Stage::Catalog => self.settings.summarizer.as_ref().map(|summarizer| summarizer.host().to_owned()),
+            _ => None,
+        };
         match done {
             Ok(Some(tally)) => tally.report(stage, started.elapsed()),
             Ok(None) => {
@@ -154,7 +166,11 @@ impl<'a> Run<'a> {
                 report.details.insert("reason".into(), why_skipped(stage).into());
                 report
             }
-            Err(error) => failed(stage, started, &error),
+            Err(error) => {
+                let mut report = failed(stage, started, &error);
+                report.hosts.extend(asked(stage)); // text may have been sent before it failed
+                report
+            }
         }
     }
 
@@ -218,17 +234,53 @@ impl<'a> Run<'a> {
 
     fn commit(mut self) -> Result<(), StageError> {
         self.forget_orphans()?;
+        if self.draft.is_changed() {
+            // A text that changed and was not cut again must not be found by what it said before.
+            for row in self.draft.docs_cut_from_old_text()? {
+                self.index.writer(&mut self.draft)?.remove_doc(row.ord);
+                self.draft.forget_chunks(row.ord)?;
+            }
+            // What left the folder is still in a bundle that nobody renews: it leaves too.
+            let bundles = if self.removed > 0 && !self.sealed { "drop" } else { "keep" };
+            self.draft.set_meta(BUNDLES, bundles)?;
+        }
         self.index.finish(&mut self.draft)?;
         let layout = self.draft.layout().clone();
-        let Some(committed) = self.draft.commit()? else { return Ok(()) };
-        publish(&committed, &layout, &mut self.extracts, &self.vault)?;
-        if self.removed > 0 && !self.sealed {
-            // What left the folder is still in a bundle that nobody renews: it leaves too.
-            seal::remove_all(&layout.seal()).map_err(StageError::io(layout.seal()))?;
-        }
-        Ok(())
+        let committed = match self.draft.commit()? {
+            Some(committed) => committed,
+            // Nothing new, but a run before this one left what no generation holds.
+            None if layout.dirty().exists() => match Committed::current(&layout)? {
+                Some(current) => current,
+                None => return Ok(()),
+            },
+            None => return Ok(()),
+        };
+        publish(&committed, &layout, &mut self.extracts, &self.vault)
     }
 }
+
+/// An output folder that is a root, or that holds what is not ours, is no output folder.
+fn refuse_foreign(out: &Path, admitted: &Admitted) -> Result<(), StageError> {
+    if admitted.roots().iter().any(|root| root.path.canonicalize().is_ok_and(|root| root == out)) {
+        return Err(StageError::OutIsRoot { out: out.to_owned() });
+    }
+    let layout = Layout::new(out);
+    if layout.index().exists() || out.file_name().is_some_and(|name| name == AGENT_DIR) {
+        return Ok(());
+    }
+    let ours = ["run.jsonl", "run.state.json", "sweep.lock", "serve.audit.jsonl", "sanitize"];
+    for entry in std::fs::read_dir(out).map_err(StageError::io(out))? {
+        let name = entry.map_err(StageError::io(out))?.file_name();
+        let known = name.to_str().is_some_and(|name| ours.contains(&name) || name.starts_with('.'));
+        if !known {
+            return Err(StageError::ForeignOut { out: out.to_owned(), entry: name.to_string_lossy().into_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Keeps in the rows what is to become of older bundles, so that a crash after the commit does not forget it.
+pub(crate) const BUNDLES: &str = "bundles";
 
 fn why_skipped(stage: Stage) -> &'static str {
     match stage {

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use bastion_host::clock::Clock;
 use bastion_private::{ExtractStore, Hidden, Vault};
 use bastion_sanitize::{Found, Sanitized, TokenKey, sanitize as apply_rules};
-use bastion_store::{DocRow, Draft};
+use bastion_store::{DocId, DocRow, Draft};
 use bastion_trust::Stage;
 
 use crate::progress::Progress;
@@ -42,6 +42,7 @@ pub(crate) fn sanitize(
     if work.is_empty() {
         return Ok(tally);
     }
+    draft.mark_dirty()?;
     extracts.load().map_err(StageError::io(draft.layout().extract()))?;
     let key = TokenKey::new(vault.key().token_key());
     let done = run(&work, settings.workers, draft, extracts, &key, progress)?;
@@ -58,6 +59,14 @@ pub(crate) fn sanitize(
         }
     }
     Ok(tally)
+}
+
+/// The rules, held so that a fault in them can't put a text into a message.
+pub(crate) fn rules(text: &str, key: &TokenKey, doc: &DocId) -> Result<Sanitized, StageError> {
+    match std::panic::catch_unwind(|| apply_rules(text, key)) {
+        Ok(applied) => applied.map_err(|source| StageError::Rules { doc: *doc, source }),
+        Err(_) => Err(StageError::RulesBroke { doc: *doc }),
+    }
 }
 
 /// The vault's view of what the rules found.
@@ -118,7 +127,7 @@ fn one(
 ) -> Result<Done, StageError> {
     let doc = &row.known.doc;
     let text = extracts.text(doc).map_err(|source| StageError::LostText { doc: *doc, source })?;
-    let rules = |text: &str| apply_rules(text, key).map_err(|source| StageError::Rules { doc: *doc, source });
+    let rules = |text: &str| rules(text, key, doc);
     let Sanitized { text, mut found, counts } = rules(&text)?;
     let title = match extracts.any_row(doc).and_then(|row| row.title.as_deref()) {
         Some(title) => {

@@ -82,6 +82,8 @@ struct Latest {
     digest: String,
     manifest_digest: String,
     recipient: String,
+    /// The generation that it holds.
+    generation: String,
 }
 
 fn io_at(path: &Path) -> impl FnOnce(io::Error) -> SealError + '_ {
@@ -105,6 +107,7 @@ pub(crate) fn seal(
         digest,
         manifest_digest: manifest_digest.to_owned(),
         recipient: settings.recipient.clone(),
+        generation: draft.generation().unwrap_or_default().to_owned(),
     };
     let latest = latest(&dir);
     if let Some(latest) = &latest
@@ -116,28 +119,32 @@ pub(crate) fn seal(
         tally.unchanged = 1;
         return Ok(tally);
     }
+    draft.mark_dirty()?;
     let temporary = files::temporary_beside(&dir.join("bundle"));
     let made = write_bundle(&temporary, &recipient, manifest_digest, draft);
     let result = made.and_then(|digest| {
         let (bundle, signature) = (dir.join(format!("{digest}.age")), dir.join(format!("{digest}.sig")));
-        let same = latest.as_ref().is_some_and(|latest| *latest == current(digest.clone()));
+        let same = latest.as_ref().is_some_and(|latest| latest.digest == digest && latest.recipient == settings.recipient);
         if same && bundle.exists() && signature.exists() {
             tally.unchanged = 1;
-            return Ok(());
+            return note_latest(&dir, &current(digest));
         }
         let signed = detached::sign_file(&temporary, key).map_err(SealError::from)?;
         files::replace(&signature, &signed, PRIVATE_FILE).map_err(io_at(&signature))?;
         fs::rename(&temporary, &bundle).map_err(io_at(&bundle))?;
-        let path = dir.join("latest.json");
-        let text = serde_json::to_vec(&current(digest)).map_err(io::Error::from).map_err(io_at(&path))?;
-        files::replace(&path, &text, PRIVATE_FILE).map_err(io_at(&path))?;
         tally.new = 1;
-        Ok(())
+        note_latest(&dir, &current(digest))
     });
     let _ = fs::remove_file(&temporary);
     result?;
     progress.item("bundle");
     Ok(tally)
+}
+
+fn note_latest(dir: &Path, latest: &Latest) -> Result<(), StageError> {
+    let path = dir.join("latest.json");
+    let text = serde_json::to_vec(latest).map_err(io::Error::from).map_err(io_at(&path))?;
+    Ok(files::replace(&path, &text, PRIVATE_FILE).map_err(io_at(&path))?)
 }
 
 /// Removes every bundle but the latest; after the commit, so that what left the folder is in none.
@@ -152,7 +159,8 @@ pub(crate) fn prune(dir: &Path) -> io::Result<()> {
         let name = entry.file_name();
         let stem = name.to_str().and_then(|name| name.strip_suffix(".age").or_else(|| name.strip_suffix(".sig")));
         let leftover = name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(".tmp"));
-        if leftover || stem.is_some_and(|stem| Some(stem) != keep.as_deref()) {
+        let is_digest = |stem: &str| stem.len() == 16 && stem.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if leftover || stem.is_some_and(|stem| is_digest(stem) && Some(stem) != keep.as_deref()) {
             fs::remove_file(entry.path())?;
         }
     }

@@ -79,6 +79,9 @@ impl Summarizer {
         let wrong = |why| SummarizeError::Url { url: url.to_owned(), why };
         let uri: ureq::http::Uri = url.parse().map_err(|_| wrong("not an address"))?;
         let host = uri.host().ok_or_else(|| wrong("it names no host"))?.trim_matches(['[', ']']).to_owned();
+        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+            return Err(SummarizeError::Url { url: host, why: "it holds a name or password; use LLM_API_KEY" });
+        }
         let local = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
         match uri.scheme_str() {
             Some("https") => {}
@@ -93,8 +96,17 @@ impl Summarizer {
         } else {
             format!("{base}/v1/chat/completions")
         };
-        let agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(120))).build().into();
+        let mut config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(120))).max_redirects(0);
+        if local {
+            config = config.proxy(None); // a proxy would see what is meant for this machine alone
+        }
+        let agent = config.build().into();
         Ok(Self { url, host, model: model.to_owned(), key, agent })
+    }
+
+    /// The model that is asked.
+    pub fn model(&self) -> &str {
+        &self.model
     }
 
     /// The host that text is sent to.

@@ -19,6 +19,8 @@ use crate::{Settings, StageError, Tally, names};
 
 /// Files that leave out what an owner does not want prepared, written like a `.gitignore`.
 const AGENT_IGNORE: &str = ".agentignore";
+/// The largest of them that is read, in bytes.
+const MAX_IGNORE_BYTES: u64 = 1 << 20;
 
 /// One thing that was found below a root.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ struct Listing {
     found: Vec<Found>,
     /// Folders that could not be read: what was known below them is kept.
     unread: Vec<String>,
+    /// An `.agentignore` that can't be obeyed, and why: then nothing is prepared.
+    fault: Option<(PathBuf, String)>,
 }
 
 /// Compares the roots with what the store knows, and notes what is new, changed and gone.
@@ -63,7 +67,9 @@ pub(crate) fn walk(
     let mut changes = Changes::default();
     for (root, listing) in admitted.roots().iter().zip(listed) {
         let before: Vec<&PathRow> = known.iter().filter(|row| row.root == root.label).collect();
-        if listing.found.is_empty() && before.iter().any(|row| row.doc.is_some()) && !settings.accept_empty {
+        // A scope that was narrowed to nothing is meant; a root that lost everything in scope is suspect.
+        let had = || before.iter().any(|row| row.doc.is_some() && scope.contains(&row.root, &row.path, false));
+        if listing.found.is_empty() && listing.unread.is_empty() && had() && !settings.accept_empty {
             return Err(StageError::EmptyRoot { root: root.label.clone() });
         }
         compare(&root.label, listing, &before, &mut tally, &mut changes);
@@ -91,8 +97,8 @@ struct Changes {
 
 /// Walks two lists in path order at once: what is there, and what was known.
 fn compare(root: &str, listing: Listing, before: &[&PathRow], tally: &mut Tally, changes: &mut Changes) {
-    let Listing { mut found, unread } = listing;
-    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let Listing { mut found, unread, fault: _ } = listing;
+    found.sort_unstable_by(|a, b| (&a.path, a.skip.is_some()).cmp(&(&b.path, b.skip.is_some())));
     found.dedup_by(|a, b| a.path == b.path);
     let mut before = before.iter().copied().peekable();
     for item in found {
@@ -119,7 +125,8 @@ fn note(root: &str, item: Found, old: Option<&PathRow>, tally: &mut Tally, chang
         mtime_ns: item.stat.mtime_ns,
         ctime_ns: item.stat.ctime_ns,
         inode: item.stat.inode,
-        doc: old.and_then(|row| row.doc),
+        // What lies elsewhere for now keeps its text; what became a link or a pipe is another thing.
+        doc: old.and_then(|row| row.doc).filter(|_| matches!(item.skip, None | Some("placeholder"))),
         status: if item.skip.is_some() { PathStatus::Skipped } else { PathStatus::Pending },
         reason: item.skip.map(str::to_owned),
     };
@@ -146,7 +153,7 @@ fn note(root: &str, item: Found, old: Option<&PathRow>, tally: &mut Tally, chang
 /// A known path that was not found: gone, unless its folder could not be looked into.
 fn leave(row: &PathRow, unread: &[String], tally: &mut Tally, changes: &mut Changes) {
     let hidden = unread.iter().any(|folder| {
-        folder.is_empty() || row.path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        folder.is_empty() || row.path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
     if hidden {
         tally.seen += 1;
@@ -173,6 +180,9 @@ fn list(
         return Err(missing(std::io::ErrorKind::NotADirectory.into()));
     }
     fs::read_dir(&root.path).map_err(missing)?;
+    let fault = Arc::new(Mutex::new(None));
+    check_ignore_file(&root.path, &fault);
+    let seen_fault = Arc::clone(&fault);
     let (label, base) = (root.label.clone(), root.path.clone());
     let (prune_scope, own) = (Arc::clone(scope), Arc::clone(own));
     let walker = WalkBuilder::new(&root.path)
@@ -185,13 +195,19 @@ fn list(
                 return true;
             }
             let below = relative(&base, entry.path());
-            prune_scope.may_hold(&label, &below)
+            check_ignore_file(entry.path(), &seen_fault)
+                && prune_scope.may_hold(&label, &below)
                 && entry.metadata().map_or(true, |meta| !own.contains(&(meta.dev(), meta.ino())))
         })
         .build_parallel();
     let all = Mutex::new(Listing::default());
     walker.visit(&mut Visitors { root, scope, all: &all });
-    Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+    let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let fault = fault.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match all.fault.take().or(fault) {
+        Some((path, what)) => Err(StageError::AgentIgnore { path, what }),
+        None => Ok(all),
+    }
 }
 
 struct Visitors<'a> {
@@ -227,20 +243,23 @@ impl ParallelVisitor for Visitor<'_> {
 impl Visitor<'_> {
     fn entry(&mut self, entry: &DirEntry) {
         let Some(kind) = entry.file_type() else { return };
-        if kind.is_dir() {
+        if let Some(error) = entry.error() {
+            self.mine.fault.get_or_insert_with(|| (entry.path().to_owned(), error.to_string()));
+        }
+        if kind.is_dir() || entry.file_name() == AGENT_IGNORE {
             return;
         }
         let path = relative(&self.root.path, entry.path());
+        let (path, placeholder) = match placeholder_for(&path) {
+            Some(real) => (real, true),
+            None => (path, false),
+        };
         if !self.scope.contains(&self.root.label, &path, false) {
             return;
         }
         let meta = match entry.metadata() {
             Ok(meta) => meta,
             Err(error) => return self.unreadable(&error),
-        };
-        let (path, placeholder) = match placeholder_for(&path) {
-            Some(real) => (real, true),
-            None => (path, false),
         };
         let skip = if placeholder { Some("placeholder") } else { self.reason(kind, entry.path()) };
         if skip != Some("") {
@@ -281,7 +300,27 @@ impl Drop for Visitor<'_> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.found.append(&mut self.mine.found);
         all.unread.append(&mut self.mine.unread);
+        if all.fault.is_none() {
+            all.fault = self.mine.fault.take();
+        }
     }
+}
+
+/// Whether the folder's `.agentignore`, if there is one, is a plain file of a sane size that can be read: it is opened
+/// by a library that would wait for a pipe and read a device without end.
+fn check_ignore_file(dir: &Path, fault: &Mutex<Option<(PathBuf, String)>>) -> bool {
+    let path = dir.join(AGENT_IGNORE);
+    let what = match fs::symlink_metadata(&path) {
+        Err(_) => return true, // none; a folder that can't be looked into is noticed by the walk itself
+        Ok(meta) if !meta.is_file() => "it is no regular file".to_owned(),
+        Ok(meta) if meta.len() > MAX_IGNORE_BYTES => format!("it is larger than {MAX_IGNORE_BYTES} bytes"),
+        Ok(_) => match fs::File::open(&path) {
+            Ok(_) => return true,
+            Err(error) => error.to_string(),
+        },
+    };
+    fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((path, what));
+    false
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {

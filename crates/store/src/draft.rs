@@ -23,6 +23,8 @@ const DIR_CARDS: &str = "SELECT card FROM dir ORDER BY shown, root";
 pub struct Draft {
     layout: Layout,
     base: Option<String>,
+    /// The number that the new generation gets: never one that was used before.
+    number: u64,
     rows: Connection,
     rows_path: PathBuf,
     /// The new generation's name, once something was written.
@@ -45,10 +47,19 @@ impl Draft {
             files::create_private_dir(&dir).map_err(StoreError::io(&dir))?;
         }
         let mut base = served::current(layout)?;
-        remove_other_generations(layout, base.as_deref())?;
-        for dir in [layout.out().to_owned(), layout.index(), layout.sanitize(), layout.pieces(), layout.catalog()] {
-            remove_temporaries(&dir)?;
+        let used = |name: &str| generation_number(name.trim_end()).unwrap_or(0);
+        let exported = fs::read_to_string(layout.exported()).unwrap_or_default();
+        let number = used(&exported).max(base.as_deref().map_or(0, used)) + 1;
+        // A pointer to what is not there is no generation: the next one is made from the pieces.
+        base = base.filter(|name| layout.generation(name).join("rows.db").exists());
+        if base.is_some() {
+            remove_other_generations(layout, base.as_deref())?;
         }
+        remove_temporaries(layout.out(), &["walk.jsonl"])?;
+        remove_temporaries(&layout.index(), &["current", "exported"])?;
+        remove_temporaries(&layout.catalog(), &["files.jsonl", "dirs.jsonl"])?;
+        keep_only(&layout.sanitize(), |name| !(name.starts_with('.') && name.ends_with(".tmp") && !name.starts_with(".vault.db.")))?;
+        keep_only(&layout.pieces(), |name| !(name.starts_with('.') && name.ends_with(".tmp")))?;
         let mut rows_path = layout.index().join("rows.db");
         let mut opened = None;
         if let Some(name) = &base {
@@ -65,7 +76,7 @@ impl Draft {
             Some(rows) => rows,
             None => empty_in_memory().map_err(failed(&rows_path))?,
         };
-        Ok(Self { layout: layout.clone(), base, rows, rows_path, name: None })
+        Ok(Self { layout: layout.clone(), base, number, rows, rows_path, name: None })
     }
 
     /// Where the agent's files lie.
@@ -76,6 +87,11 @@ impl Draft {
     /// Whether anything was written.
     pub fn is_changed(&self) -> bool {
         self.name.is_some()
+    }
+
+    /// The name of the generation that readers will see when this draft is committed.
+    pub fn generation(&self) -> Option<&str> {
+        self.name.as_deref().or(self.base.as_deref())
     }
 
     /// The index folder of the generation this one starts from.
@@ -174,8 +190,8 @@ impl Draft {
         self.execute(
             "INSERT INTO path (root, path, bytes, mtime_ns, ctime_ns, inode, doc, status, reason) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
-             ON CONFLICT (root, path) DO UPDATE SET bytes = ?3, mtime_ns = ?4, ctime_ns = ?5, inode = ?6, doc = ?7, status = ?8, \
-             reason = ?9",
+             ON CONFLICT (root, path) DO UPDATE SET bytes = ?3, mtime_ns = ?4, ctime_ns = ?5, inode = ?6, \
+             card = CASE WHEN doc IS ?7 THEN card END, doc = ?7, status = ?8, reason = ?9",
             &[
                 &row.root,
                 &row.path,
@@ -283,6 +299,17 @@ impl Draft {
         )
     }
 
+    /// Documents whose windows were cut from a text that is no longer theirs, and were not cut again.
+    pub fn docs_cut_from_old_text(&self) -> Result<Vec<DocRow>, StoreError> {
+        self.docs_where("chunks > 0 AND chunk_print IS NULL", &[])
+    }
+
+    /// Forgets a document's windows; they are cut again by the next chunk.
+    pub fn forget_chunks(&mut self, ord: u32) -> Result<(), StoreError> {
+        self.execute("DELETE FROM chunk WHERE doc = ?1", &[&ord])?;
+        self.execute("UPDATE doc SET chunks = 0, chunk_print = NULL, model = NULL WHERE ord = ?1", &[&ord])
+    }
+
     /// The document of this number.
     pub fn doc_by_ord(&self, ord: u32) -> Result<Option<DocRow>, StoreError> {
         Ok(self.docs_where("ord = ?1", &[&ord])?.pop())
@@ -305,6 +332,12 @@ impl Draft {
     /// Every folder card, by sanitized path: the lines of `catalog/dirs.jsonl`.
     pub fn dir_cards(&self) -> Result<Vec<String>, StoreError> {
         self.all(DIR_CARDS, &[], |row| row.get(0))
+    }
+
+    /// Notes that texts or bundles are about to be written that no generation holds yet.
+    pub fn mark_dirty(&self) -> Result<(), StoreError> {
+        let path = self.layout.dirty();
+        if path.exists() { Ok(()) } else { files::replace(&path, b"", PRIVATE_FILE).map_err(StoreError::io(&path)) }
     }
 
     /// The sanitized texts, for threads that write them.
@@ -365,9 +398,11 @@ impl Draft {
         if self.name.is_some() {
             return Ok(());
         }
-        let number = self.base.as_deref().and_then(generation_number).unwrap_or(0) + 1;
-        let name = format!("gen-{number}");
+        let name = format!("gen-{}", self.number);
         let folder = self.layout.generation(&name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(StoreError::io(&folder))?; // left by a crash; `current` names another
+        }
         files::create_private_dir(&folder).map_err(StoreError::io(&folder))?;
         self.name = Some(name);
         let path = folder.join("rows.db");
@@ -378,13 +413,17 @@ impl Draft {
         }
         self.rows = open_for_writing(&path, self.base.is_none()).map_err(failed(&path))?;
         self.rows_path = path;
+        // Whatever is written now, the cards are to be looked at again.
+        self.rows.execute("DELETE FROM meta WHERE key = 'catalog'", []).map_err(failed(&self.rows_path))?;
         Ok(())
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if let Some(name) = &self.name {
+        let Some(name) = &self.name else { return };
+        // Where the commit failed after its rename, the pointer names this generation: then it stays.
+        if served::current(&self.layout).is_ok_and(|current| current.as_deref() != Some(name)) {
             let _ = fs::remove_dir_all(self.layout.generation(name));
         }
     }
@@ -399,9 +438,20 @@ impl Committed {
 
     /// The current generation, where its JSONL files were not written to the end (a crash came between).
     pub fn unexported(layout: &Layout) -> Result<Option<Self>, StoreError> {
-        let Some(name) = served::current(layout)? else { return Ok(None) };
-        let done = fs::read_to_string(layout.exported()).is_ok_and(|text| text.trim_end() == name);
-        if done { Ok(None) } else { Self::open(layout, name).map(Some) }
+        let Some(current) = Self::current(layout)? else { return Ok(None) };
+        let done = fs::read_to_string(layout.exported()).is_ok_and(|text| text.trim_end() == current.name);
+        Ok(if done { None } else { Some(current) })
+    }
+
+    /// The current generation, if there is one.
+    pub fn current(layout: &Layout) -> Result<Option<Self>, StoreError> {
+        let name = served::current(layout)?.filter(|name| layout.generation(name).join("rows.db").exists());
+        name.map(|name| Self::open(layout, name)).transpose()
+    }
+
+    /// A value kept beside the rows.
+    pub fn meta(&self, key: &str) -> Result<Option<String>, StoreError> {
+        rows::meta(&self.rows, key).map_err(failed(&self.rows_path))
     }
 
     /// The generation's name.
@@ -452,7 +502,11 @@ impl Committed {
     /// Notes that every file made from the generation is written.
     pub fn mark_exported(&self) -> Result<(), StoreError> {
         let path = self.layout.exported();
-        files::replace(&path, format!("{}\n", self.name).as_bytes(), PRIVATE_FILE).map_err(StoreError::io(&path))
+        files::replace(&path, format!("{}\n", self.name).as_bytes(), PRIVATE_FILE).map_err(StoreError::io(&path))?;
+        match fs::remove_file(self.layout.dirty()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path: self.layout.dirty(), source: error }),
+            _ => Ok(()),
+        }
     }
 
     fn write_lines(
@@ -497,18 +551,19 @@ impl Committed {
             link_over(&pieces.join(piece), &texts.join(format!("{doc}.txt")))?;
         }
         let names: HashSet<String> = live.iter().map(|(doc, _)| format!("{doc}.txt")).collect();
-        keep_only(&texts, |name| !name.ends_with(".txt") || names.contains(name))?;
+        let is_text = |name: &str| name.strip_suffix(".txt").is_some_and(|doc| doc.parse::<DocId>().is_ok());
+        keep_only(&texts, |name| !is_text(name) || names.contains(name))?;
         let names: HashSet<&str> = live.iter().map(|(_, piece)| piece.as_str()).collect();
         keep_only(&pieces, |name| names.contains(name))
     }
 }
 
-/// Removes every file of `dir` whose name `keep` refuses. Folders stay.
+/// Removes every file of `dir` that has a name of ours which `keep` refuses. Other names, and folders, stay.
 fn keep_only(dir: &Path, keep: impl Fn(&str) -> bool) -> Result<(), StoreError> {
     for entry in fs::read_dir(dir).map_err(StoreError::io(dir))? {
         let entry = entry.map_err(StoreError::io(dir))?;
-        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if !is_dir && !entry.file_name().to_str().is_some_and(&keep) {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && entry.file_name().to_str().is_some_and(|name| !keep(name)) {
             let path = entry.path();
             fs::remove_file(&path).map_err(StoreError::io(&path))?;
         }
@@ -536,8 +591,9 @@ fn link_over(piece: &Path, name: &Path) -> Result<(), StoreError> {
 }
 
 /// A crash in the middle of a replacement leaves the new file under its temporary name.
-fn remove_temporaries(dir: &Path) -> Result<(), StoreError> {
-    if dir.is_dir() { keep_only(dir, |name| !(name.starts_with('.') && name.ends_with(".tmp"))) } else { Ok(()) }
+fn remove_temporaries(dir: &Path, ours: &[&str]) -> Result<(), StoreError> {
+    let is_ours = |name: &str| ours.iter().any(|file| files::is_temporary_of(name, file));
+    if dir.is_dir() { keep_only(dir, |name| !is_ours(name)) } else { Ok(()) }
 }
 
 fn remove_other_generations(layout: &Layout, keep: Option<&str>) -> Result<(), StoreError> {

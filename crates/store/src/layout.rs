@@ -54,6 +54,12 @@ impl Layout {
         self.index().join("exported")
     }
 
+    /// There while a run has written texts or bundles that no generation holds yet: if the run ends without a commit,
+    /// the next one removes what nothing refers to.
+    pub fn dirty(&self) -> PathBuf {
+        self.index().join("dirty")
+    }
+
     /// One generation's folder.
     pub fn generation(&self, name: &str) -> PathBuf {
         self.index().join(name)

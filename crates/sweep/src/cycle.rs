@@ -36,8 +36,9 @@ pub(crate) enum RunError {
     Unreported(Stage),
     #[error("no stage did anything: all were skipped")]
     NothingDone,
-    #[error("the run broke off: {0}")]
-    Panicked(String),
+    /// Its message is not told: it can quote the text at hand.
+    #[error("the run broke off: a fault of the program, told on standard error")]
+    Panicked,
     #[error("cannot make the output folder {}: {source}", path.display())]
     Out { path: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -199,8 +200,8 @@ impl Cycle<'_> {
         };
         // A stage that panics is a failed run with a record, not a loop that is no longer there.
         let ran = catch_unwind(AssertUnwindSafe(|| runner.run(job, &mut report)));
-        if let Err(panic) = ran {
-            return Err(RunError::Panicked(panic_words(&*panic)));
+        if ran.is_err() {
+            return Err(RunError::Panicked);
         }
         judge(job.stages, reports)
     }
@@ -285,9 +286,4 @@ fn seconds_between(started: Timestamp, finished: Timestamp) -> f64 {
 
 fn shown(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
-}
-
-fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
-    let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a stage panicked".to_owned())
 }

@@ -21,8 +21,8 @@ pub(crate) fn search(args: &args::Search) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for (at, hit) in answer.hits.iter().enumerate() {
-        let name = hit.path.as_deref().map_or_else(|| hit.doc[..12.min(hit.doc.len())].to_owned(), printable);
-        let place = format!("{} {}–{}", &hit.doc, hit.start, hit.end);
+        let name = hit.path.as_deref().map_or_else(|| hit.doc.chars().take(12).collect(), printable);
+        let place = format!("{} {}–{}", printable(&hit.doc), hit.start, hit.end);
         print_line(&format!("{}. {}  {}", at + 1, styled("1", &name), styled("2", &place)));
         let text = printable_text(hit.text.trim());
         text.lines().for_each(|line| print_line(&format!("   {line}")));
@@ -36,7 +36,8 @@ pub(crate) fn search(args: &args::Search) -> Result<ExitCode> {
 
 /// `bastion read DOC`.
 pub(crate) fn read(args: &args::Read) -> Result<ExitCode> {
-    let answer = connect(&args.remote)?.read_range(&args.doc, args.start, args.end)?;
+    let end = args.end.unwrap_or_else(|| args.start.saturating_add(65_536));
+    let answer = connect(&args.remote)?.read_range(&args.doc, args.start, end)?;
     if args.remote.json {
         print_line(&serde_json::to_string(&answer)?);
     } else {

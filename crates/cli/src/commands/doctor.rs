@@ -23,10 +23,9 @@ struct Finding {
 
 /// Starts a reader as a sweep would, and has it read a line.
 fn reader_works() -> Result<()> {
-    let settings = settings::stages(false, false)?;
     let config = PoolConfig {
-        worker: settings.worker,
-        worker_args: settings.worker_args,
+        worker: std::env::current_exe()?,
+        worker_args: vec![settings::WORKER_ARG.into()],
         workers: 1,
         uncaged: false,
         external: ExternalReaders::none(),
@@ -73,6 +72,9 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
             note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned())
         }
         Err(error) => note("embedding model", Some(false), format!("{error:#}")),
+    }
+    if let Err(error) = settings::stages(false, false) {
+        note("settings", Some(false), format!("{error:#}"));
     }
     for (name, _, value) in settings::shown() {
         if let Some(value) = value {

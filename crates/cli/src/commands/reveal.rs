@@ -48,7 +48,7 @@ fn vaults(args: &args::Reveal) -> Result<Vec<Vault>> {
                 Some(agent) => vec![agent],
                 None => registry::all()?,
             };
-            agents.iter().map(vault_of).collect::<Result<Vec<_>>>()?
+            agents.iter().filter(|agent| agent.out.exists()).map(vault_of).collect::<Result<Vec<_>>>()?
         }
     };
     if paths.is_empty() {

@@ -33,7 +33,8 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode> {
         // It may verify again later: everything but /health is 503 until then.
         Err(refused) => {
             eprintln!("bastion: {}; answering 503 until it verifies", Exit::from(&refused));
-            registry::resolve(&args.manifest, args.out.as_deref())?.out
+            // A manifest that does not verify chooses nothing but its own folder.
+            std::path::absolute(bastion_sweep::place::of_refused(args.out.as_deref(), &refused))?
         }
     };
     bastion_host::files::create_private_dir(&out).with_context(|| format!("{}", out.display()))?;

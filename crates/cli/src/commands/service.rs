@@ -35,12 +35,12 @@ pub(crate) fn service(args: Service) -> Result<ExitCode> {
             ));
         }
         Service::Uninstall { manifest } => {
-            let unit = unit(&manifest, Platform::here())?;
+            let unit = known_unit(&manifest)?;
             service::uninstall(&unit, &mut manager)?;
             print_line(&format!("{} is removed", unit.name));
         }
         Service::Status { manifest } => {
-            let answer = service::service_status(&unit(&manifest, Platform::here())?, &mut manager)?;
+            let answer = service::service_status(&known_unit(&manifest)?, &mut manager)?;
             print_line(answer.text.trim_end());
             if !answer.success {
                 return Err(Exit::Silent(1).into());
@@ -56,4 +56,15 @@ fn unit(manifest: &Path, platform: Platform) -> Result<Unit> {
     let account = Account { home, uid: rustix::process::getuid().as_raw() };
     let agent = Agent::of(&admitted, std::env::current_exe()?, &account);
     Ok(service::unit(platform, &agent, &account)?)
+}
+
+/// The unit of a manifest that need not verify any more: a service can always be looked at and removed.
+fn known_unit(manifest: &Path) -> Result<Unit> {
+    let path = crate::registry::manifest_of(manifest).canonicalize().with_context(|| format!("{}", manifest.display()))?;
+    let bytes = bastion_host::files::read_capped(&path, 1 << 20).with_context(|| format!("{}", path.display()))?;
+    let parsed = bastion_trust::parse(&bytes).map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
+    let home = std::env::home_dir().context("HOME is not set")?;
+    let account = Account { home, uid: rustix::process::getuid().as_raw() };
+    let agent = Agent { id: parsed.manifest().id.clone(), program: std::env::current_exe()?, manifest: path, out: None };
+    Ok(service::unit(Platform::here(), &agent, &account)?)
 }

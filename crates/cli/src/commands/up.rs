@@ -24,7 +24,7 @@ pub(crate) use machine::Machine;
 
 use super::sweep::{stop_on_signals, warn};
 use crate::args;
-use crate::registry::Agent;
+use crate::registry::{self, Agent};
 use crate::settings;
 use crate::terminal::{Bars, Style, Teller, print_line, styled};
 use crate::words::Exit;
@@ -45,8 +45,7 @@ pub(crate) fn up(args: &args::Up) -> Result<ExitCode> {
     let style = Style::from(&args.output);
     let bind: BindAddr = args.bind.parse().map_err(|error| Exit::Usage(format!("--bind: {error}")))?;
     let mut runner = settings::stages(args.accept_empty, args.uncaged)?;
-    let vaults = settings::up_vaults()?;
-    runner.vaults.dir.get_or_insert(vaults);
+    runner.vaults.make_in_home = true;
     let machine = Machine::ensure(&SystemClock)?;
     let gate = Arc::new(settings::gate(None)?);
     let sites = args.folders.iter().map(|folder| prepare(folder, &machine, &gate)).collect::<Result<Vec<_>>>()?;
@@ -124,13 +123,15 @@ fn prepare(folder: &Path, machine: &Machine, gate: &Gate) -> Result<Site> {
     }
     let admitted = gate.judge(&manifest, false).map_err(|refused| Exit::from(&refused))?;
     warn(&admitted);
+    let known = registry::all()?.into_iter().find(|agent| agent.manifest == admitted.path());
     let agent = Agent {
         id: admitted.manifest().id.to_string(),
         owner: admitted.manifest().owner_host.clone(),
         manifest: admitted.path().to_owned(),
         out: admitted.default_out(),
-        address: None,
-        process: None,
+        // Another `up` may serve this folder right now.
+        address: known.as_ref().and_then(|agent| agent.address),
+        process: known.and_then(|agent| agent.process),
     };
     agent.save()?;
     Ok(Site { folder, agent, new })

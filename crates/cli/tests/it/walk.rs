@@ -75,7 +75,7 @@ fn the_scope_is_the_manifests() {
     );
     machine.swept(&folder).ok();
     let keep = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-    assert_eq!(walked(&folder), keep(&[".agentignore", "keep.md", "private/diary.md"]));
+    assert_eq!(walked(&folder), keep(&["keep.md", "private/diary.md"]));
 
     let manifest = folder.join(".agent/manifest.yaml");
     let text = std::fs::read_to_string(&manifest).unwrap();

@@ -60,7 +60,7 @@ fn wide(digits: &[u8]) -> bool {
 }
 
 pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
-    let run = &spot.run;
+    let run = spot.run;
     let digits = run.digits();
     if digits < 12 {
         return;
@@ -81,7 +81,7 @@ pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
         match (valid, keyed, near) {
             (true, true, _) => return hits.push(hit(weight::KEYED_VALID)),
             (true, _, true) => return hits.push(hit(weight::NEAR)),
-            (true, ..) if common && !spot.continued && !spot.before.keyed(Word::Thing) => return hits.push(hit(weight::FREE)),
+            (true, ..) if common && !spot.continued && (groups.len() > 1 || !spot.before.keyed(Word::Thing)) => return hits.push(hit(weight::FREE)),
             // A number of one group, or grouped as cards are.
             (false, true, _) if shaped.is_none() && printed(groups) => shaped = Some(hit(weight::KEYED)),
             _ => {}

@@ -5,7 +5,7 @@
 
 use crate::{
     Kind,
-    context::{Before, Word},
+    context::{self, Word},
     rules::RuleInfo,
     scanner::{Hit, weight},
 };
@@ -74,7 +74,7 @@ fn keyed(text: &[u8], start: usize, word: &str) -> Option<(Kind, &'static str)> 
     let base58 = mixed && matches!(bytes.len(), 25..=48) && bytes.iter().all(|&b| is_base58(b));
     let bech = word.rsplit_once('1').is_some_and(|(hrp, data)| matches!(hrp, "bc" | "tb" | "ltc" | "addr" | "cosmos" | "BC") && data.len() >= 38);
     let stellar = bytes.len() == 56 && bytes[0] == b'G' && bytes.iter().all(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7'));
-    ((base58 || bech || stellar) && Before::read(text, start).keyed(Word::Crypto)).then_some((Kind::Crypto, KEYED))
+    ((base58 || bech || stellar) && context::keyed(text, start, Word::Crypto)).then_some((Kind::Crypto, KEYED))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use crate::{
     Kind,
+    context::{self, Word},
     rules::RuleInfo,
     scanner::{Hit, weight},
 };
@@ -25,7 +26,7 @@ const PRIVATE: [&str; 14] =
 /// The address around the `@` at `at`.
 pub(crate) fn at(text: &[u8], at: usize) -> Option<Hit> {
     let start = local(text, at)?;
-    let end = domain(text, at + 1)?;
+    let end = domain(text, start, at + 1)?;
     if remote(text, &text[start..at], end) {
         return None;
     }
@@ -91,8 +92,8 @@ const fn is_dense(c: char) -> bool {
     matches!(c as u32, 0xE00..=0xFFF | 0x1000..=0x11FF | 0x1780..=0x17FF | 0x2E80..=0xD7FF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
-/// Where the domain that begins at `from` ends.
-fn domain(text: &[u8], from: usize) -> Option<usize> {
+/// Where the domain that begins at `from` ends; the local part begins at `local`.
+fn domain(text: &[u8], local: usize, from: usize) -> Option<usize> {
     let mut start = from;
     // A mail reader or PDF may break the line behind the sign.
     if matches!(text.get(start), Some(b'\r' | b'\n')) {
@@ -114,15 +115,19 @@ fn domain(text: &[u8], from: usize) -> Option<usize> {
             _ => break,
         }
     }
+    let (all, last) = (labels.len(), labels.last().copied());
     // Take labels off the end until a top level is left: `jo@example.org.Then`.
     while labels.len() >= 2 {
         let (top, end) = labels[labels.len() - 1];
-        if top_level(&text[start..end], &text[top..end]) {
+        if top_level(&text[top..end]) {
             return Some(end);
         }
         labels.pop();
     }
-    None
+    // Behind a keyword a top level that does not exist is a typing error.
+    let (top, end) = last?;
+    let typed = all >= 2 && text[top..end].iter().all(u8::is_ascii_alphabetic) && (2..=12).contains(&(end - top));
+    (typed && context::keyed(text, local, Word::Email)).then_some(end)
 }
 
 /// `[192.0.2.1]`, `[IPv6:…]`
@@ -150,7 +155,7 @@ fn label(text: &[u8], from: usize) -> usize {
     from + text[..end].trim_end_matches(['-', '_']).len()
 }
 
-fn top_level(domain: &[u8], top: &[u8]) -> bool {
+fn top_level(top: &[u8]) -> bool {
     let Ok(top) = std::str::from_utf8(top) else { return false };
     if top.starts_with(|c: char| c.is_ascii_digit()) {
         return false;
@@ -159,8 +164,7 @@ fn top_level(domain: &[u8], top: &[u8]) -> bool {
     if PRIVATE.contains(&top.as_str()) {
         return true;
     }
-    let domain = std::str::from_utf8(domain).unwrap_or_default().to_lowercase();
-    psl::suffix(domain.as_bytes()).is_some_and(|suffix| suffix.is_known() && suffix.as_bytes().len() < domain.len())
+    psl::suffix(top.as_bytes()).is_some_and(|suffix| suffix.is_known())
 }
 
 /// The SSH remote of a version control service.

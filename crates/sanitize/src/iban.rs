@@ -11,9 +11,12 @@ use crate::{
 };
 
 const NUMBER: &str = "iban.number";
+const UNLISTED: &str = "iban.unlisted";
 
-pub(crate) const RULES: &[RuleInfo] =
-    &[RuleInfo::new(NUMBER, Kind::Iban, "ISO 13616-1; SWIFT IBAN registry (lengths, structures); ISO 7064 MOD 97-10; experimental countries as published by their central banks")];
+pub(crate) const RULES: &[RuleInfo] = &[
+    RuleInfo::new(NUMBER, Kind::Iban, "ISO 13616-1; SWIFT IBAN registry (lengths, structures); ISO 7064 MOD 97-10; experimental countries as published by their central banks"),
+    RuleInfo::new(UNLISTED, Kind::Iban, "ISO 13616-1 and ISO 7064 MOD 97-10 for countries and lengths that the registry does not have"),
+];
 
 /// Country and structure of what follows the two check digits: `n` digits, `a` letters, `c` either.
 /// The registry's `c` parts are kept; where it has letters in a fixed place that banks do not keep to, `c` stands.
@@ -36,7 +39,7 @@ const COUNTRIES: &[(&[u8; 2], &str)] = &[
 ];
 
 pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
-    hits.extend(read(&spot.run, spot));
+    hits.extend(read(spot.run, spot));
     // `IBANDE89…`, typed without a space.
     if spot.run.signs().starts_with(b"IBAN") && spot.run.groups()[0].len() > 4 {
         hits.extend(read(&Run::read(spot.text, spot.start + 4), spot));
@@ -49,9 +52,9 @@ fn read(run: &Run, spot: &Spot) -> Option<Hit> {
     if !(k1.is_ascii_digit() && k2.is_ascii_digit() && c1.is_ascii_uppercase()) {
         return None;
     }
-    let structure = COUNTRIES.iter().find(|(country, _)| country[..] == [*c1, *c2])?.1;
+    let Some(&(_, structure)) = COUNTRIES.iter().find(|(country, _)| country[..] == [*c1, *c2]) else { return unlisted(run, spot) };
     let len = 4 + parts(structure).map(|(_, n)| n).sum::<usize>();
-    let groups = run.head(len)?;
+    let Some(groups) = run.head(len) else { return unlisted(run, spot) };
     // Groups of one or two signs all through are a table, not a number.
     if groups.len() > 12 {
         return None;
@@ -63,6 +66,23 @@ fn read(run: &Run, spot: &Spot) -> Option<Hit> {
     }
     let shape = fits(structure, &signs[4..]) || groups.len() > 1;
     if shape && spot.before.keyed(Word::Iban) { hit(weight::KEYED) } else { None }
+}
+
+/// A number of a country or length that the registry does not have: its check must agree, and it must be printed as such numbers
+/// are (capitals, one group or fours) or stand behind a keyword.
+fn unlisted(run: &Run, spot: &Spot) -> Option<Hit> {
+    let signs = run.signs();
+    let keyed = spot.before.keyed(Word::Iban);
+    let valid = |len: usize| checks::mod97(signs[4..len].iter().chain(&signs[..4]).copied()) == 1;
+    let len = (12..=signs.len().min(34)).rev().find(|&len| run.ends(len) && valid(len))?;
+    let groups = run.head(len)?;
+    let fours = groups.split_last().is_some_and(|(last, fours)| fours.iter().all(|g| g.len() == 4 && g.sep == groups[groups.len() - 1].sep || g.from() == 0 && g.len() == 4) && last.len() <= 4);
+    let text = &spot.text[run.place(0)..run.end(len)];
+    let printed = len >= 16 && signs[1].is_ascii_uppercase() && (groups.len() == 1 || fours) && !text.iter().any(u8::is_ascii_lowercase);
+    let digits = signs[4..len].iter().filter(|b| b.is_ascii_digit()).count();
+    let weight = if keyed { weight::KEYED_VALID } else { weight::FREE };
+    let right = signs[1].is_ascii_uppercase() && digits * 2 >= len - 4 && (keyed || printed && !spot.before.keyed(Word::Thing));
+    right.then(|| Hit { start: run.place(0), end: run.end(len), kind: Kind::Iban, rule: UNLISTED, weight })
 }
 
 /// `"a4n14"` as pairs of class and count.

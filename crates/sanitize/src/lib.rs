@@ -11,6 +11,8 @@ mod context;
 mod crypto;
 mod email;
 mod fold;
+#[cfg(test)]
+mod golden;
 mod iban;
 mod kind;
 mod national;

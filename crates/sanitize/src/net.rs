@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::{
     Kind,
-    context::{Before, Word},
+    context::{self, Word},
     rules::RuleInfo,
     run::Sep,
     scanner::{Hit, Spot, weight},
@@ -101,7 +101,7 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     let digit = body.iter().any(u8::is_ascii_digit);
     let allocated = matches!(address.segments()[0], 0x2000..=0x3FFF | 0x64 | 0xFC00..=0xFDFF | 0xFE80..=0xFEBF | 0xFF00..=0xFFFF);
     let sure = groups >= 6 || digit && groups >= 3 || digit && allocated || groups >= 2 && address.to_ipv4_mapped().is_some();
-    (sure || (groups >= 2 && Before::read(text, start).keyed(Word::Ip))).then_some(hit)
+    (sure || (groups >= 2 && context::keyed(text, start, Word::Ip))).then_some(hit)
 }
 
 /// Whether the `:` before `start` belongs to the same address: a hexadecimal group or another `:` stands before it. The word of

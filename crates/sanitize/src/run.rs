@@ -71,7 +71,7 @@ impl Run {
                 }
                 letters += usize::from(text[at].is_ascii_alphabetic());
                 run.signs[run.len] = text[at].to_ascii_uppercase();
-                run.at[run.len] = u16::try_from(at - start).unwrap_or(u16::MAX);
+                run.at[run.len] = offset(at - start);
                 run.len += 1;
                 at += 1;
             }
@@ -145,6 +145,12 @@ impl Run {
     pub(crate) fn digits(&self) -> usize {
         self.signs().iter().take_while(|b| b.is_ascii_digit()).count()
     }
+}
+
+/// A run of 44 signs with its separators is shorter than 1,000 bytes.
+#[expect(clippy::cast_possible_truncation, reason = "bounded by the longest run")]
+const fn offset(n: usize) -> u16 {
+    n as u16
 }
 
 /// A run's index, which is below [`CAP`].

@@ -40,8 +40,8 @@ pub(crate) struct Spot<'t> {
     pub(crate) text: &'t [u8],
     /// First byte of the group.
     pub(crate) start: usize,
-    pub(crate) run: Run,
-    pub(crate) before: Before,
+    pub(crate) run: &'t Run,
+    pub(crate) before: Before<'t>,
     /// A number stands right before, behind a separator: this may be the rest of something longer.
     pub(crate) continued: bool,
 }
@@ -144,10 +144,11 @@ fn digit(text: &[u8], at: usize, way: &mut Way, hits: &mut Vec<Hit>) -> usize {
         hits.extend(crypto::address(text, start, end));
     }
     if end - start <= 36 && hits.len() == first {
+        let run = Run::read(text, start);
         let spot = Spot {
             text,
             start,
-            run: Run::read(text, start),
+            run: &run,
             before: way.keywords.before(text, start),
             continued: continued(text, start),
         };

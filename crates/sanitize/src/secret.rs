@@ -5,6 +5,8 @@
 
 mod heads;
 
+use std::sync::LazyLock;
+
 use crate::{
     Kind,
     context::{Word, plain_word},
@@ -186,6 +188,21 @@ fn name(text: &[u8]) -> Option<Name> {
 }
 
 fn named(bare: &[u8]) -> Option<Name> {
+    // Bit n of a letter: a name ends with the letter n and it.
+    static LAST: LazyLock<[u32; 26]> = LazyLock::new(|| {
+        let mut last = [0; 26];
+        for name in PASSWORDS.iter().chain(KEYS).chain(&["authorization"]).filter(|name| name.is_ascii()) {
+            if let [.., a, b] = name.as_bytes() {
+                last[usize::from(b - b'a') % 26] |= 1 << ((a - b'a') % 26);
+            }
+        }
+        last
+    });
+    if let [.., a @ b'a'..=b'z', b @ b'a'..=b'z'] = bare
+        && LAST[usize::from(b - b'a')] >> (a - b'a') & 1 == 0
+    {
+        return None;
+    }
     if bare.ends_with(b"authorization") {
         Some(Name::Authorization)
     } else if ends_with_any(bare, PASSWORDS) {

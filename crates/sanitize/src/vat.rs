@@ -31,7 +31,7 @@ const fn open(_: &[u8]) -> bool {
 const SHAPES: &[Shape] = &[
     ("AT", "A99999999", |s| { let sum: u32 = s[1..8].iter().zip([1, 2, 1, 2, 1, 2, 1]).map(|(&d, w)| value(d) * w / 10 + value(d) * w % 10).sum(); (96 - sum % 90) % 10 == value(s[8]) }),
     ("BE", "9999999999", |s| 97 - modulo(&s[..8], 97) == u64::from(number(&s[8..]))), ("BE", "999999999", open), ("BG", "999999999", open), ("BG", "9999999999", open), ("CY", "99999999A", open), ("CZ", "99999999", open), ("CZ", "999999999", open), ("CZ", "9999999999", open),
-    ("DE", "999999999", mod11_10), ("DK", "99999999", |s| weighted(s, &[2, 7, 6, 5, 4, 3, 2, 1]) % 11 == 0), ("EE", "999999999", |s| (10 - weighted(&s[..8], &[3, 7, 1, 3, 7, 1, 3, 7]) % 10) % 10 == value(s[8])),
+    ("DE", "999999999", mod11_10), ("DK", "99999999", |s| weighted(s, &[2, 7, 6, 5, 4, 3, 2, 1]).is_multiple_of(11)), ("EE", "999999999", |s| (10 - weighted(&s[..8], &[3, 7, 1, 3, 7, 1, 3, 7]) % 10) % 10 == value(s[8])),
     ("EL", "999999999", |s| weighted(&s[..8], &[256, 128, 64, 32, 16, 8, 4, 2]) % 11 % 10 == value(s[8])), ("GR", "999999999", open), ("ES", "*9999999*", |s| s[0].is_ascii_uppercase() || s[8].is_ascii_uppercase()),
     ("FI", "99999999", |s| (11 - weighted(&s[..7], &[7, 9, 10, 5, 8, 4, 2]) % 11) % 11 == value(s[7])), ("FR", "**999999999", |s| s[..2].iter().all(u8::is_ascii_digit) && u64::from(number(&s[..2])) == (12 + 3 * modulo(&s[2..], 97)) % 97),
     ("GB", "999999999", |s| matches!((weighted(&s[..7], &[8, 7, 6, 5, 4, 3, 2]) + number(&s[7..])) % 97, 0 | 42)), ("GB", "999999999999", open), ("GB", "AA999", open), ("XI", "999999999", open), ("XI", "999999999999", open), ("HR", "99999999999", mod11_10), ("HU", "99999999", |s| (10 - weighted(&s[..7], &[9, 7, 3, 1, 9, 7, 3]) % 10) % 10 == value(s[7])), ("HU", "99999999999", open),
@@ -52,12 +52,12 @@ pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
     let gap = spot.start - value;
     if gap > 0 && (gap > 6 || !spot.text[value..spot.start].iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b'-' | b'.'))) {
         // A keyword in the window, but its value is elsewhere.
-        hits.extend(shaped(&spot.run, true).map(|len| hit(&spot.run, len, NUMBER, weight::NEAR)));
+        hits.extend(shaped(spot.run, true).map(|len| hit(spot.run, len, NUMBER, weight::NEAR)));
         return;
     }
     let other;
     let run = if gap == 0 {
-        &spot.run
+        spot.run
     } else {
         other = Run::read(spot.text, value);
         &other
@@ -82,7 +82,7 @@ fn before_keyword(spot: &Spot) -> Option<Hit> {
         other = Run::read(spot.text, spot.start - 3);
         &other
     } else {
-        &spot.run
+        spot.run
     };
     if !run.signs()[0].is_ascii_uppercase() {
         return None;

@@ -22,6 +22,7 @@ const KEPT: usize = 16;
 /// What a keyword announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
+    Email,
     Phone,
     /// What a phone may be called right behind its number: office, home.
     Desk,
@@ -69,7 +70,7 @@ pub(crate) struct Keywords {
 
 impl Keywords {
     /// The keywords in the window before `at`, which does not go back from call to call.
-    pub(crate) fn before(&mut self, text: &[u8], at: usize) -> Before {
+    pub(crate) fn before(&mut self, text: &[u8], at: usize) -> Before<'_> {
         let mut from = at.saturating_sub(BEFORE);
         if let Some(token) = memchr::memrchr(OPAQUE, &text[from..at]) {
             from += token + 1;
@@ -78,13 +79,8 @@ impl Keywords {
         self.done = self.done.max(at);
         let old = self.seen.iter().take_while(|s| s.end <= from).count();
         self.seen.drain(..old);
-        let mut before = Before { seen: [Seen { word: Word::Thing, end: 0, value: 0 }; KEPT], count: 0, at };
-        let kept = self.seen.len().saturating_sub(KEPT);
-        for (place, seen) in before.seen.iter_mut().zip(&self.seen[kept..]) {
-            *place = *seen;
-            before.count += 1;
-        }
-        before
+        let nearest = self.seen.len().saturating_sub(KEPT);
+        Before { seen: &self.seen[nearest..], at }
     }
 
     fn read(&mut self, text: &[u8], from: usize, at: usize) {
@@ -101,20 +97,15 @@ impl Keywords {
 }
 
 /// The keywords before a place.
-pub(crate) struct Before {
-    seen: [Seen; KEPT],
-    count: usize,
+#[derive(Clone, Copy)]
+pub(crate) struct Before<'k> {
+    seen: &'k [Seen],
     at: usize,
 }
 
-impl Before {
-    /// Reads the window before `at` on its own.
-    pub(crate) fn read(text: &[u8], at: usize) -> Self {
-        Keywords::default().before(text, at)
-    }
-
+impl Before<'_> {
     fn iter(&self) -> impl DoubleEndedIterator<Item = &Seen> {
-        self.seen[..self.count].iter()
+        self.seen.iter()
     }
 
     /// Whether the place is right behind a keyword of this word.
@@ -155,13 +146,18 @@ impl Before {
 
     /// Whether no keyword was met at all.
     pub(crate) const fn is_empty(&self) -> bool {
-        self.count == 0
+        self.seen.is_empty()
     }
 }
 
 /// Lower case without diacritics.
 pub(crate) fn plain_word(word: &[u8]) -> String {
     plain::lower(&String::from_utf8_lossy(word))
+}
+
+/// Whether a place is right behind a keyword of this word, for rules that are asked outside the way through the text.
+pub(crate) fn keyed(text: &[u8], at: usize, word: Word) -> bool {
+    Keywords::default().before(text, at).keyed(word)
 }
 
 /// Whether a keyword of this word stands right behind a value that ends at `end`, and has no value of its own.
@@ -281,7 +277,8 @@ impl Lexicon {
         };
         for i in bucket(&self.heads, 3).chain(bucket(&self.pairs, 2)) {
             let entry = &self.entries[i];
-            if !rest.starts_with(&entry.text) {
+            // Most that share a head differ in the last byte already.
+            if rest.get(entry.text.len() - 1) != entry.text.last() || !rest.starts_with(&entry.text) {
                 continue;
             }
             let mut right = left + entry.text.len();
@@ -357,6 +354,13 @@ fn link(text: &[u8], from: usize, limit: usize) -> usize {
         if at >= limit {
             return limit;
         }
+        // The tag that closes a label or opens its value.
+        if text[at - usize::from(at > from)] == b'<'
+            && let Some(len) = text[at..limit].iter().take(32).position(|&b| b == b'>')
+        {
+            at += len + 1;
+            continue;
+        }
         if text[at] >= 0x80
             && let Some(len) = words::SIGNS.iter().find(|sign| text[at..limit].starts_with(sign.as_bytes())).map(|sign| sign.len())
         {
@@ -383,7 +387,7 @@ mod tests {
     use super::*;
 
     fn keyed(text: &str, word: Word) -> bool {
-        Before::read(text.as_bytes(), text.len()).keyed(word)
+        super::keyed(text.as_bytes(), text.len(), word)
     }
 
     #[test]
@@ -415,6 +419,6 @@ mod tests {
 
     #[test]
     fn a_token_ends_the_window() {
-        assert!(!Before::read(b"phone \x01 ", 8).near(Word::Phone));
+        assert!(!Keywords::default().before(b"phone \x01 ", 8).near(Word::Phone));
     }
 }

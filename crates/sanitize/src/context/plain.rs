@@ -2,6 +2,8 @@
 //!
 //! Invariant: each byte of plain text knows the byte of folded text it came from.
 
+use std::sync::LazyLock;
+
 use super::{BEFORE, words::FILLERS};
 
 const CAP: usize = BEFORE + 8;
@@ -9,8 +11,9 @@ const CAP: usize = BEFORE + 8;
 /// A window in plain spelling.
 pub(super) struct Plain {
     bytes: [u8; CAP],
-    /// Offset in the window of what each byte came from; one more for the end.
+    /// Offset in the window of what each byte came from, one more for the end; not used where all is ASCII.
     from: [u8; CAP + 1],
+    ascii: bool,
     len: usize,
     start: usize,
 }
@@ -25,14 +28,12 @@ impl Plain {
         if start > 0 && text[start - 1].is_ascii_alphabetic() {
             start += text[start..end].iter().take_while(|b| b.is_ascii_alphabetic()).count();
         }
-        let mut plain = Self { bytes: [0; CAP], from: [0; CAP + 1], len: 0, start };
         let window = &text[start..end];
-        if window.is_ascii() {
-            for (i, b) in (0u8..).zip(window) {
-                plain.bytes[plain.len] = b.to_ascii_lowercase();
-                plain.from[plain.len] = i;
-                plain.len += 1;
-            }
+        let mut plain = Self { bytes: [0; CAP], from: [0; CAP + 1], ascii: window.is_ascii(), len: 0, start };
+        if plain.ascii {
+            plain.len = window.len();
+            plain.bytes[..window.len()].copy_from_slice(window);
+            plain.bytes[..window.len()].make_ascii_lowercase();
         } else {
             let window = std::str::from_utf8(window).unwrap_or_default();
             for (offset, c) in window.char_indices() {
@@ -56,7 +57,7 @@ impl Plain {
 
     /// Where in the text plain byte `at` came from.
     pub(super) fn place(&self, at: usize) -> usize {
-        self.start + usize::from(self.from[at])
+        self.start + if self.ascii { at } else { usize::from(self.from[at]) }
     }
 }
 
@@ -100,6 +101,16 @@ pub(super) fn lower(word: &str) -> String {
 pub(super) fn is_filler(word: &[u8]) -> bool {
     let mut buffer = [0; 16];
     if word.is_ascii() && word.len() <= buffer.len() {
+        // Bit n of a letter: a filler of n bytes begins with it.
+        static LENGTHS: LazyLock<[u32; 256]> = LazyLock::new(|| {
+            let mut lengths = [0; 256];
+            FILLERS.iter().for_each(|filler| lengths[usize::from(filler.as_bytes()[0])] |= 1 << filler.len());
+            lengths
+        });
+        let first = word.first().map_or(0, |b| usize::from(b.to_ascii_lowercase()));
+        if LENGTHS[first] >> word.len() & 1 == 0 {
+            return false;
+        }
         let plain = &mut buffer[..word.len()];
         plain.copy_from_slice(word);
         plain.make_ascii_lowercase();

@@ -7,6 +7,10 @@ use super::Word;
 
 #[rustfmt::skip]
 pub(super) const WORDS: &[(Word, &[&str])] = &[
+    (Word::Email, &[
+        "email", "e-mail", "mail", "mailto", "emails", "email address", "e-mail address", "mailadresse", "e-mailadresse", "correo", "correo electrónico", "courriel", "adresse mail", "mél", "posta", "indirizzo email", "mejl", "e-post", "epost", "sähköposti", "e-mailcím", "eposta", "e-posta",
+        "почта", "эл. почта", "пошта", "имейл", "邮箱", "邮件", "電子郵件", "メール", "メールアドレス", "이메일", "메일", "ईमेल", "البريد الإلكتروني", "อีเมล", "cc", "bcc", "from", "reply-to", "contact", "write to",
+    ]),
     (Word::Phone, &[
         "phone", "phones", "*phone", "phonenumber", "phonenr", "telephone", "tel", "tele", "telno", "telnr", "cell", "cellphone", "cellular", "mobile",
         "mobiles", "mobilenumber", "mob", "landline", "fax", "telefax", "telefaks", "facsimile", "pager", "whatsapp", "viber", "sms", "gsm", "hotline", "voicemail",
@@ -36,7 +40,7 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
     ]),
     (Word::Card, &[
         "card", "cards", "cardnumber", "cardno", "card_number", "credit card", "creditcard*", "debit card", "cc", "ccn", "ccnum", "cc number", "PAN", "pan", "primary account number", "visa",
-        "mastercard", "master card", "amex", "american express", "diners", "diners club", "discover card", "jcb", "unionpay", "union pay", "maestro", "cardholder",
+        "mastercard", "master card", "amex", "american express", "diners", "diners club", "discover card", "jcb", "unionpay", "union pay", "maestro", "cardholder", "charge", "charged", "charge it", "pay with", "paid with", "pay by",
         "kreditkarte*", "kartennummer", "karte", "kartennr", "bankkarte", "debitkarte", "ec-karte", "carte bancaire", "carte bleue", "carte de crédit", "carte de paiement",
         "carte", "numéro de carte", "cb", "tarjeta", "tarjeta de crédito", "número de tarjeta", "cartão", "cartão de crédito", "carta", "carta di credito", "carta di debito",
         "numero carta", "creditcard*", "kaartnummer", "betaalkaart", "bankkaart", "kreditkort*", "betalkort*", "kortnummer", "kortnr", "betalingskort", "kort", "luottokortti*",
@@ -76,7 +80,7 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
         "kmd", "ei.nr", "税号", "增值税", "增值税号", "부가세", "tax id", "tax number", "tin",
     ]),
     (Word::Dob, &[
-        "dob", "d.o.b", "date of birth", "date-of-birth", "date_of_birth", "dateofbirth", "birth date", "birthdate", "birth_date", "birthday", "born", "b-day", "bday", "geburtsdatum", "geboren",
+        "dob", "d.o.b", "b.", "date naiss", "naiss", "d.naiss", "dt. nasc", "dt nasc", "geb. am", "date of birth", "date-of-birth", "date_of_birth", "dateofbirth", "birth date", "birthdate", "birth_date", "birthday", "born", "b-day", "bday", "geburtsdatum", "geboren",
         "geb", "geburtstag", "geb.datum", "geb.-datum", "date de naissance", "né le", "née le", "né(e) le", "ne(e) le", "=né", "=née", "naissance", "date naissance", "ddn", "fecha de nacimiento",
         "fecha nacimiento", "nacimiento", "nacido", "nacida", "nací", "nació", "f. nac", "fecha nac", "f.nac", "cumpleaños", "data de nascimento", "nascimento", "nascido", "nascida", "nasceu", "data nasc", "d.n", "data di nascita", "nato",
         "nata", "nato/a", "nascita", "geboortedatum", "geboren op", "geb.dat", "data urodzenia", "urodzony", "urodzona", "urodzenia", "ur", "data ur", "födelsedatum", "född", "fødselsdato", "født", "fødselsdag",

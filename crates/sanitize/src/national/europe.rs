@@ -183,8 +183,8 @@ fn codice(s: &[u8]) -> bool {
         .iter()
         .enumerate()
         .map(|(i, &c)| {
-            let v = if c.is_ascii_digit() { usize::from(c - b'0') } else { usize::from(c - b'A') + 10 };
-            if i % 2 == 0 { u32::from(ODD[v]) } else { (if v < 10 { v } else { v - 10 }) as u32 }
+            let v = if c.is_ascii_digit() { c - b'0' } else { c - b'A' + 10 };
+            u32::from(if i % 2 == 0 { ODD[usize::from(v)] } else { v - if v < 10 { 0 } else { 10 } })
         })
         .sum();
     digits && b"ABCDEHLMPRST".contains(&s[8]) && u32::from(s[15] - b'A') == sum % 26

@@ -138,7 +138,7 @@ pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
 fn keyed(spot: &Spot, id: u8, value: usize) -> Option<Hit> {
     let other;
     let run = if value == spot.start {
-        &spot.run
+        spot.run
     } else if spot.start - value <= 8 && spot.text[value..spot.start].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'-' | b'.')) {
         // Letters before the first digit: `AB 12 34 56 C`.
         other = Run::read(spot.text, value);
@@ -171,7 +171,7 @@ fn keyed(spot: &Spot, id: u8, value: usize) -> Option<Hit> {
 
 /// Valid, and near a keyword, behind a general one, or in a form that needs none.
 fn unkeyed(spot: &Spot) -> Option<Hit> {
-    let run = &spot.run;
+    let run = spot.run;
     let general = spot.before.keyed(Word::Identity);
     let quiet = spot.before.is_empty();
     let thing = spot.before.keyed(Word::Thing) || spot.continued || spot.before.keyed(Word::Phone);
@@ -189,6 +189,10 @@ fn unkeyed(spot: &Spot) -> Option<Hit> {
         while wanted != 0 {
             let id = wanted.trailing_zeros() as usize;
             wanted &= wanted - 1;
+            // Near is not enough where no check could agree.
+            if !general && (ids()[id].check.is_none() || spot.continued) {
+                continue;
+            }
             FORMS.by_id[id].iter().filter(|form| form.signs.len() >= 7).for_each(|form| offer(id, form, near));
         }
     }

@@ -33,8 +33,8 @@ fn fodselsnummer(s: &[u8]) -> bool {
     let day = number(&s[..2]);
     let month = number(&s[2..4]);
     let born = crate::checks::day_month(if day > 40 { day - 40 } else { day }, if month > 40 { month - 40 } else { month }, None);
-    let first = weighted(s, &[3, 7, 6, 1, 8, 9, 4, 5, 2, 1, 0]) % 11 == 0;
-    let second = weighted(s, &[5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1]) % 11 == 0;
+    let first = weighted(s, &[3, 7, 6, 1, 8, 9, 4, 5, 2, 1, 0]).is_multiple_of(11);
+    let second = weighted(s, &[5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1]).is_multiple_of(11);
     born && first && second
 }
 

@@ -21,8 +21,8 @@ pub(super) fn ids() -> Vec<Id> {
 
 fn tfn(s: &[u8]) -> bool {
     match s.len() {
-        9 => weighted(s, &[1, 4, 3, 7, 5, 8, 6, 9, 10]) % 11 == 0,
-        _ => weighted(s, &[10, 7, 8, 4, 6, 3, 5, 1]) % 11 == 0,
+        9 => weighted(s, &[1, 4, 3, 7, 5, 8, 6, 9, 10]).is_multiple_of(11),
+        _ => weighted(s, &[10, 7, 8, 4, 6, 3, 5, 1]).is_multiple_of(11),
     }
 }
 

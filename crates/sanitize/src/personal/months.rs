@@ -1,5 +1,7 @@
 //! Names of months, as the beginnings that tell them apart, in plain spelling (lower case, no diacritics).
 
+use std::sync::LazyLock;
+
 use crate::context::plain_word;
 
 /// Beginning and month. A word is a month if it begins so and is not much longer.
@@ -36,5 +38,16 @@ pub(super) fn is_month(word: &[u8]) -> bool {
 }
 
 fn listed(plain: &[u8]) -> bool {
-    MONTHS.iter().any(|(head, _)| head.as_bytes().first() == plain.first() && plain.starts_with(head.as_bytes()))
+    // Bit n of a letter: the name of a month begins with it and the letter n.
+    static SECONDS: LazyLock<[u32; 26]> = LazyLock::new(|| {
+        let mut seconds = [0; 26];
+        for (head, _) in MONTHS.iter().filter(|(head, _)| head.is_ascii()) {
+            seconds[usize::from(head.as_bytes()[0] - b'a')] |= 1 << (head.as_bytes()[1] - b'a');
+        }
+        seconds
+    });
+    match plain {
+        [a @ b'a'..=b'z', b @ b'a'..=b'z', ..] if SECONDS[usize::from(a - b'a')] >> (b - b'a') & 1 == 0 => false,
+        _ => MONTHS.iter().any(|(head, _)| head.as_bytes().first() == plain.first() && plain.starts_with(head.as_bytes())),
+    }
 }

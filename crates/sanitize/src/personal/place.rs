@@ -23,7 +23,7 @@ pub(super) fn plate(spot: &Spot) -> Option<Hit> {
     let mut len = 0;
     for (i, group) in run.groups().iter().enumerate() {
         let text = &spot.text[run.place(group.from())..run.end(group.to())];
-        if !capitals(text) || group.to() > 8 || i > 3 || matches!(group.sep, Sep::Slash) || (i > 0 && group.len() > 4) {
+        if !capitals(text) || group.to() > 8 || i > 3 || matches!(group.sep, Sep::Slash) || (i > 0 && group.len() > 5) {
             break;
         }
         len = group.to();
@@ -69,7 +69,7 @@ pub(super) fn postal(spot: &Spot) -> Option<Hit> {
     if !(gap.is_empty() || gap.len() <= 3 && gap.ends_with(b"-") && gap[..gap.len() - 1].iter().all(u8::is_ascii_uppercase)) {
         return None;
     }
-    let run = &spot.run;
+    let run = spot.run;
     let len = structure(run)?;
     let (start, end) = (value, run.end(len));
     let next = (spot.byte(end), spot.byte(end + 1));

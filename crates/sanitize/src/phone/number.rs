@@ -120,7 +120,7 @@ impl Number {
             true => codes::right_length(&self.digits[..before]) && !codes::right_length(&self.digits[..self.len]),
             false => before >= 10,
         };
-        let rest = text[to..].iter().take(2).skip_while(|b| **b == b' ').next();
+        let rest = text[to..].iter().take(2).find(|b| **b != b' ');
         let word = text.get(to) == Some(&b' ') && rest.is_some_and(|b| b.is_ascii_alphabetic() || *b >= 0x80);
         // A new line that goes on as a list or date is no tail of a number.
         let list = matches!(text.get(to), Some(b'.' | b':' | b'/' | b'%')) || text.get(to) == Some(&b')') && text[..to].iter().rev().take(6).all(|&b| b != b'(');
@@ -201,7 +201,7 @@ impl Number {
     pub(super) fn plausible(&self) -> bool {
         let (lens, count) = self.lens();
         let lens = &lens[..count];
-        let grouped = count >= 2 && count <= 6 && lens.iter().all(|n| (1..=8).contains(n)) && lens[1..].iter().all(|&n| n >= 2);
+        let grouped = (2..=6).contains(&count) && lens.iter().all(|n| (1..=8).contains(n)) && lens[1..].iter().all(|&n| n >= 2);
         let slash = self.groups().iter().skip(2).any(|g| g.sep == b'/');
         let dots = self.groups().iter().filter(|g| g.sep == b'.').count();
         let all_dots = dots == 0 || (dots == count - 1 && lens.iter().all(|&n| n >= 2) && count >= 3);
@@ -278,7 +278,7 @@ fn gap(text: &[u8], at: usize, open: bool) -> Option<(usize, u8)> {
         i += 1;
     }
     let digit = text.get(i).is_some_and(u8::is_ascii_digit);
-    (digit && i > at || digit && text[at.saturating_sub(1)] == b')').then_some((i - at, if kind == 0 { b' ' } else { kind }))
+    (digit && (i > at || text[at.saturating_sub(1)] == b')')).then_some((i - at, if kind == 0 { b' ' } else { kind }))
 }
 
 /// Where an extension that begins at `at` ends; `at` where there is none.

@@ -82,8 +82,15 @@ const FORBIDDEN_TO_PROGRAMS: &[&str] = &[
 ];
 
 /// What a program must be able to do in its own folder.
-const ALLOWED_TO_PROGRAMS: &[&str] =
-    &["open_a_file", "list_a_folder", "make_a_file", "make_a_folder", "rename_a_file", "remove_a_file", "start_a_program"];
+const ALLOWED_TO_PROGRAMS: &[&str] = &[
+    "open_a_file",
+    "list_a_folder",
+    "make_a_file",
+    "make_a_folder",
+    "rename_a_file",
+    "remove_a_file",
+    "start_a_program",
+];
 
 pub(crate) fn main() -> ExitCode {
     PARENT.set(rustix::process::getppid().unwrap()).unwrap();
@@ -117,7 +124,8 @@ pub(crate) fn main() -> ExitCode {
         }
         // Starts a caged child that holds our output pipe, and goes.
         ["parent"] => {
-            Command::new(std::env::current_exe().unwrap()).arg("caged-linger").spawn().unwrap();
+            #[expect(clippy::zombie_processes, reason = "that it is left behind is the point")]
+            let _child = Command::new(std::env::current_exe().unwrap()).arg("caged-linger").spawn().unwrap();
             std::thread::sleep(std::time::Duration::from_millis(300));
             ExitCode::SUCCESS
         }

@@ -136,7 +136,9 @@ impl Worker {
 
     /// Whether the worker should not get another file.
     pub(super) fn worn_out(&self) -> bool {
-        self.shaken || self.files >= MAX_FILES || self.resident_bytes().map_or(cfg!(target_os = "linux"), |bytes| bytes > MAX_KEPT)
+        self.shaken
+            || self.files >= MAX_FILES
+            || self.resident_bytes().map_or(cfg!(target_os = "linux"), |bytes| bytes > MAX_KEPT)
     }
 
     fn end(&mut self, death: Death) -> Death {

@@ -147,3 +147,6 @@ fn mean(rows: &[f32], dims: usize, count: usize) -> Vec<f32> {
     }
     sum
 }
+
+#[cfg(test)]
+mod tests;

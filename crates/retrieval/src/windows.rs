@@ -44,7 +44,8 @@ pub fn windows(text: &str, protect: &[Range<usize>]) -> Vec<Window> {
     let mut found: Vec<Window> = Vec::with_capacity(text.len() / (WINDOW_CHARS - OVERLAP_CHARS) + 1);
     let (mut start, mut start_char) = (0, 0_u64);
     while start < text.len() {
-        let end = cutter.end(start);
+        let past = found.last().map_or(0, |window| window.bytes.end);
+        let end = cutter.end(start, past);
         let end_char = start_char + chars(&text[start..end]);
         let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
         found.push(Window { index, start: start_char, end: end_char, bytes: start..end });
@@ -87,15 +88,15 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// The end of the window that begins at `start`.
-    fn end(&self, start: usize) -> usize {
+    /// The end of the window that begins at `start`, after the end of the one before (`past`).
+    fn end(&self, start: usize, past: usize) -> usize {
         let Some(latest) = self.after(start, WINDOW_CHARS) else { return self.text.len() };
-        let earliest = self.after(start, MIN_CHARS).unwrap_or(latest);
+        let earliest = self.after(start, MIN_CHARS).unwrap_or(latest).max(past).min(latest);
         let zone = earliest..latest;
         self.last_paragraph(start, &zone)
             .or_else(|| self.last_sentence_or_line(start, &zone))
             .or_else(|| self.last_word(start, &zone))
-            .or_else(|| self.last_grapheme(start, &(start..latest)))
+            .or_else(|| self.last_grapheme(start, &(start.max(past)..latest)))
             .unwrap_or_else(|| self.first_after(start, latest))
     }
 
@@ -159,7 +160,7 @@ impl Cutter<'_> {
 
     fn last_grapheme(&self, start: usize, range: &Range<usize>) -> Option<usize> {
         let cuts = self.text[range.clone()].char_indices().rev().map(|(at, _)| range.start + at);
-        cuts.take_while(|at| *at > start).find(|at| self.may_cut(start, *at))
+        cuts.take_while(|at| *at > range.start).find(|at| self.may_cut(start, *at))
     }
 
     /// The first place after `from` where a cut is allowed: the piece around it is longer than a window.
@@ -289,8 +290,8 @@ mod tests {
         let sentence = "One two three four five six seven. ";
         let text = format!("{}\n\n{}", sentence.repeat(17), sentence.repeat(40));
         assert!(text[windows(&text, &[])[0].bytes.clone()].ends_with("seven. \n\n"));
-        let wrapped = "one two. three\nfour five six\n".repeat(100);
-        assert!(wrapped[windows(&wrapped, &[])[0].bytes.clone()].ends_with("two. "));
+        let wrapped = "One two. Three\nfour five six\n".repeat(100);
+        assert!(wrapped[windows(&wrapped, &[])[0].bytes.clone()].ends_with("One two. "));
         let lines = "alpha beta\ngamma delta\n".repeat(100);
         assert!(lines[windows(&lines, &[])[0].bytes.clone()].ends_with('\n'));
     }

@@ -38,12 +38,11 @@ pub(super) struct Network {
 /// Names of the graph's ends.
 pub(super) const IDS: &str = "ids";
 pub(super) const PLACES: &str = "places";
-pub(super) const MASK: &str = "mask";
 
 /// Makes the graph from a safetensors file.
 ///
-/// It takes `ids` and `places` (tokens and their positions, batch × tokens and tokens) and `mask` (batch × 1 × 1 ×
-/// tokens; 0 for a token, very negative for padding) and gives batch × tokens × dims.
+/// It takes `ids` and `places` (a text's tokens, and their positions from 0) and gives a vector for each token. One text at a
+/// time: the rounding looks at all numbers it is given, so a text's vector would depend on its company.
 pub(super) fn network(weights: &[u8], precision: Precision) -> Result<Network, EmbedError> {
     let weights = Weights::read(weights)?;
     let ([words, dims], table) = weights.matrix("embeddings.word_embeddings.weight")?;
@@ -59,10 +58,9 @@ pub(super) fn network(weights: &[u8], precision: Precision) -> Result<Network, E
     }
     let mut builder = Builder { weights, graph: Graph::default(), dims, precision };
     let graph = &mut builder.graph;
-    let (batch, tokens) = (|| Dim::Named("batch"), || Dim::Named("tokens"));
-    graph.input(IDS, Element::Int64, &[batch(), tokens()]);
+    let tokens = || Dim::Named("tokens");
+    graph.input(IDS, Element::Int64, &[Dim::Size(1), tokens()]);
     graph.input(PLACES, Element::Int64, &[tokens()]);
-    graph.input(MASK, Element::Float, &[batch(), Dim::Size(1), Dim::Size(1), tokens()]);
     graph.floats("table", &[words, dims], &table);
     graph.floats("positions", &[positions, dims], &places);
     graph.int64s("split_heads", &[0, 0, HEADS as i64, (dims / HEADS) as i64]);
@@ -79,7 +77,7 @@ pub(super) fn network(weights: &[u8], precision: Precision) -> Result<Network, E
     if layer == 0 {
         return Err(EmbedError::Weights { what: "no layers" });
     }
-    builder.graph.output(&hidden, &[batch(), tokens(), Dim::Size(dims as i64)]);
+    builder.graph.output(&hidden, &[Dim::Size(1), tokens(), Dim::Size(dims as i64)]);
     Ok(Network { model: builder.graph.into_model(OPSET), dims, positions })
 }
 
@@ -117,7 +115,6 @@ impl Builder<'_> {
         let key = graph.op("Transpose", &[&key], &[Attribute::Ints("perm", &[0, 2, 3, 1])]);
         let value = graph.op("Transpose", &[&value], &[Attribute::Ints("perm", &[0, 2, 1, 3])]);
         let scores = graph.op("MatMul", &[&query, &key], &[]);
-        let scores = graph.op("Add", &[&scores, MASK], &[]);
         let weights = graph.op("Softmax", &[&scores], &[Attribute::Int("axis", -1)]);
         let mixed = graph.op("MatMul", &[&weights, &value], &[]);
         let mixed = graph.op("Transpose", &[&mixed], &[Attribute::Ints("perm", &[0, 2, 1, 3])]);

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rten::{Model, NodeId, RunOptions, ThreadPool, Value, ValueOrView};
 use rten_tensor::NdTensor;
 use rten_tensor::prelude::*;
-use tokenizers::{Encoding, Tokenizer, TruncationParams};
+use tokenizers::{Tokenizer, TruncationParams};
 
-use super::bert::{self, IDS, MASK, PLACES, Precision};
+use super::bert::{self, IDS, PLACES, Precision};
 use super::{EmbedError, Embedder, Role};
 use crate::key::ModelTag;
 
@@ -16,21 +17,19 @@ use crate::key::ModelTag;
 pub(crate) const NAME: &str = "all-MiniLM-L6-v2";
 /// More tokens of a text are not looked at: the model was trained on no more.
 const MAX_TOKENS: usize = 256;
-/// Tokens that are computed together: more does not go faster and needs more memory.
-const BATCH_TOKENS: usize = 1_024;
-/// Added to what padding weighs in attention: nothing is left of it.
-const MASKED: f32 = -1e9;
 
 /// The installed model, loaded. Opened by [`crate::models::open_embedder`].
+///
+/// A text's vector is the same whatever it is embedded together with.
 pub struct LocalEmbedder {
     tag: ModelTag,
     tokenizer: Tokenizer,
     model: Model,
     ids: NodeId,
     places: NodeId,
-    mask: NodeId,
     hidden: NodeId,
-    pool: Arc<ThreadPool>,
+    /// One for each core, of one thread: as many texts at a time, which is faster than all cores on one text.
+    cores: Vec<Arc<ThreadPool>>,
 }
 
 impl std::fmt::Debug for LocalEmbedder {
@@ -55,47 +54,51 @@ impl LocalEmbedder {
         tokenizer.with_padding(None);
         let model = Model::load(network.model)?;
         let hidden = *model.output_ids().first().ok_or(EmbedError::Weights { what: "its graph has no end" })?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
             tag: ModelTag { name: name.to_owned(), dims: network.dims },
             tokenizer,
             ids: model.node_id(IDS)?,
             places: model.node_id(PLACES)?,
-            mask: model.node_id(MASK)?,
             hidden,
             model,
-            // The library's own pool counts cores without their threads, and on many virtual machines finds one.
-            pool: Arc::new(ThreadPool::with_num_threads(threads)),
+            cores: (0..cores).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect(),
         })
     }
 
-    /// The mean of the vectors of a text's tokens, for each text of a batch.
-    fn run(&self, batch: &[&Encoding]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let longest = batch.iter().map(|text| text.len()).max().unwrap_or(0);
-        let mut ids = NdTensor::<i32, 2>::zeros([batch.len(), longest]);
-        let mut mask = NdTensor::<f32, 4>::full([batch.len(), 1, 1, longest], MASKED);
-        for (row, text) in batch.iter().enumerate() {
-            for (at, id) in text.get_ids().iter().enumerate() {
-                ids[[row, at]] = i32::try_from(*id).unwrap_or_default();
-                mask[[row, 0, 0, at]] = 0.0;
-            }
-        }
-        let places: Vec<i32> = (0..).take(longest).collect();
-        let places = NdTensor::from_data([longest], places);
-        let inputs: Vec<(NodeId, ValueOrView<'_>)> =
-            vec![(self.ids, ids.into()), (self.places, places.into()), (self.mask, mask.into())];
+    /// The mean of the vectors of a text's tokens.
+    fn one(&self, text: &str, core: &Arc<ThreadPool>) -> Result<Vec<f32>, EmbedError> {
+        let encoding = self.tokenizer.encode_fast(text, true).map_err(EmbedError::Tokenizer)?;
+        let ids: Vec<i32> = encoding.get_ids().iter().map(|id| i32::try_from(*id).unwrap_or_default()).collect();
+        let count = ids.len();
+        let ids = NdTensor::from_data([1, count], ids);
+        let places = NdTensor::from_data([count], (0..).take(count).collect::<Vec<i32>>());
+        let inputs: Vec<(NodeId, ValueOrView<'_>)> = vec![(self.ids, ids.into()), (self.places, places.into())];
         let mut options = RunOptions::default();
-        options.thread_pool = Some(Arc::clone(&self.pool));
+        options.thread_pool = Some(Arc::clone(core));
         let [hidden] = self.model.run_n(inputs, [self.hidden], Some(options))?;
         let wrong = EmbedError::Weights { what: "its answer has another shape" };
         let Value::FloatTensor(hidden) = hidden else { return Err(wrong) };
         let hidden = hidden.to_contiguous();
-        let values = hidden.data();
-        let row = longest * self.tag.dims;
-        if values.len() != batch.len() * row {
+        if hidden.data().len() != count * self.tag.dims {
             return Err(wrong);
         }
-        Ok(batch.iter().enumerate().map(|(at, text)| mean(&values[at * row..], self.tag.dims, text.len())).collect())
+        Ok(mean(hidden.data(), self.tag.dims, count))
+    }
+
+    /// Takes texts from those that are left until there are none.
+    fn work(
+        &self,
+        texts: &[&str],
+        next: &AtomicUsize,
+        core: &Arc<ThreadPool>,
+    ) -> Result<Vec<(usize, Vec<f32>)>, EmbedError> {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(text) = texts.get(at) else { return Ok(done) };
+            done.push((at, self.one(text, core)?));
+        }
     }
 }
 
@@ -105,32 +108,23 @@ impl Embedder for LocalEmbedder {
     }
 
     fn embed(&self, texts: &[&str], _role: Role) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let encoded = texts
-            .iter()
-            .map(|text| self.tokenizer.encode_fast(*text, true))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(EmbedError::Tokenizer)?;
-        // Texts of one length together, so that little is computed for padding.
-        let mut order: Vec<usize> = (0..encoded.len()).collect();
-        order.sort_by_key(|at| encoded[*at].len());
+        let next = AtomicUsize::new(0);
+        let cores = &self.cores[..self.cores.len().min(texts.len())];
+        let parts: Vec<_> = std::thread::scope(|scope| {
+            let workers: Vec<_> = cores.iter().map(|core| scope.spawn(|| self.work(texts, &next, core))).collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
         let mut vectors = vec![Vec::new(); texts.len()];
-        let mut rest = order.as_slice();
-        while !rest.is_empty() {
-            let (batch, later) = rest.split_at(batch_size(rest, &encoded));
-            let texts: Vec<&Encoding> = batch.iter().map(|at| &encoded[*at]).collect();
-            for (at, vector) in batch.iter().zip(self.run(&texts)?) {
-                vectors[*at] = vector;
+        for part in parts {
+            for (at, vector) in part? {
+                vectors[at] = vector;
             }
-            rest = later;
         }
         Ok(vectors)
     }
-}
-
-/// How many of the texts that come next, in order of length, go together.
-fn batch_size(next: &[usize], encoded: &[Encoding]) -> usize {
-    let fits = |count: &usize| count * next.get(count - 1).map_or(0, |at| encoded[*at].len()) <= BATCH_TOKENS;
-    (1..=next.len()).take_while(fits).last().unwrap_or(1)
 }
 
 /// The mean of the first `count` rows, one long.
@@ -147,3 +141,6 @@ fn mean(rows: &[f32], dims: usize, count: usize) -> Vec<f32> {
     }
     sum
 }
+
+#[cfg(test)]
+mod tests;

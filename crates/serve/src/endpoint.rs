@@ -3,11 +3,11 @@
 //! Before a peer has shown a certificate it costs one task and ten seconds at the most, and when there are too many
 //! of those the oldest gives way: a handshake that is meant takes milliseconds. The accept loop itself waits for nobody.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -31,6 +31,7 @@ use crate::corpus::Corpus;
 use crate::http::{Connection, Timers};
 use crate::notice::{NoticeSink, Notices};
 use crate::operation::Operations;
+use crate::seats::{Seats, make_room, most_connections};
 use crate::service::Service;
 use crate::session::Session;
 use crate::tls::{ServerTls, TlsError, TlsFiles};
@@ -49,8 +50,6 @@ const TIMERS: Timers = Timers {
     body: Duration::from_secs(10),
     write: Duration::from_secs(30),
 };
-/// Connections at once, half of them by one common name; as many handshakes. Fewer where the system allows fewer files.
-const MOST_CONNECTIONS: usize = 1024;
 /// Threads for what waits for the disk or a model: more than searches may run at once.
 const WAITING_THREADS: usize = 64;
 
@@ -165,7 +164,7 @@ impl Endpoint {
         let host = Host { service, tls, notices, seats: Seats::new(most_connections()), stopped };
         let thread = std::thread::Builder::new()
             .name("bastion-serve".to_owned())
-            .spawn(move || host.run(&runtime, listener))
+            .spawn(move || host.run(runtime, listener))
             .map_err(|source| ServeError::Threads { source })?;
         let mut running = Running { address, stop, thread: Some(thread), port_file: None };
         if let Some(path) = port_file {
@@ -245,13 +244,6 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// A connection and a handshake are a file each, and the store, the index and a sweep in this process need some too.
-fn most_connections() -> usize {
-    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let files = files.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
-    (files / 4).clamp(16, MOST_CONNECTIONS)
-}
-
 /// Everything a connection needs.
 #[derive(Clone)]
 struct Host {
@@ -263,7 +255,7 @@ struct Host {
 }
 
 impl Host {
-    fn run(self, runtime: &Runtime, listener: TcpListener) {
+    fn run(self, runtime: Runtime, listener: TcpListener) {
         let service = Arc::clone(&self.service);
         runtime.block_on(async {
             let syncing = tokio::spawn(sync_regularly(Arc::clone(&service)));
@@ -273,6 +265,8 @@ impl Host {
             let _ = timeout(GRACE, ended.recv()).await;
             syncing.abort();
         });
+        // a model that does not answer must not keep the process
+        runtime.shutdown_background();
         service.sync_audit();
     }
 
@@ -358,21 +352,6 @@ async fn see_off(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Forgets handshakes that are over; where there are still too many, ends the oldest.
-fn make_room(handshakes: &mut VecDeque<AbortHandle>, most: usize) {
-    while handshakes.front().is_some_and(AbortHandle::is_finished) {
-        handshakes.pop_front();
-    }
-    if handshakes.len() >= most {
-        handshakes.retain(|handshake| !handshake.is_finished());
-    }
-    if handshakes.len() >= most
-        && let Some(oldest) = handshakes.pop_front()
-    {
-        oldest.abort();
-    }
-}
-
 async fn sync_regularly(service: Arc<Service>) {
     let mut ticks = interval(SYNC);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -380,78 +359,5 @@ async fn sync_regularly(service: Arc<Service>) {
         ticks.tick().await;
         let service = Arc::clone(&service);
         let _ = tokio::task::spawn_blocking(move || service.sync_audit()).await;
-    }
-}
-
-/// How many connections there are, in all and by certificate: no one peer can take all seats.
-#[derive(Debug, Clone)]
-struct Seats {
-    most: usize,
-    taken: Arc<Mutex<HashMap<Vec<u8>, usize>>>,
-}
-
-#[derive(Debug)]
-struct Seat {
-    seats: Seats,
-    leaf: Vec<u8>,
-}
-
-impl Seats {
-    fn new(most: usize) -> Self {
-        Self { most, taken: Arc::default() }
-    }
-
-    fn take(&self, leaf: Vec<u8>) -> Option<Seat> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let mine = taken.get(&leaf).copied().unwrap_or(0);
-        if taken.values().sum::<usize>() >= self.most || mine >= self.most / 2 {
-            return None;
-        }
-        taken.insert(leaf.clone(), mine + 1);
-        Some(Seat { seats: self.clone(), leaf })
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut taken = self.seats.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mine) = taken.get_mut(&self.leaf) {
-            *mine -= 1;
-            if *mine == 0 {
-                taken.remove(&self.leaf);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_peer_gets_half_of_the_seats_at_most() {
-        let seats = Seats::new(4);
-        let mut held: Vec<_> = (0..2).map(|_| seats.take(vec![1]).unwrap()).collect();
-        assert!(seats.take(vec![1]).is_none());
-        held.extend((2..4).map(|leaf| seats.take(vec![leaf]).unwrap()));
-        assert!(seats.take(vec![9]).is_none(), "full");
-        held.clear();
-        assert!(seats.taken.lock().unwrap().is_empty());
-        assert!(seats.take(vec![1]).is_some());
-    }
-
-    #[test]
-    fn the_oldest_handshake_gives_way() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let mut handshakes = VecDeque::new();
-            let tasks: Vec<_> = (0..3).map(|_| tokio::spawn(std::future::pending::<()>())).collect();
-            for task in &tasks {
-                make_room(&mut handshakes, 2);
-                handshakes.push_back(task.abort_handle());
-            }
-            tokio::task::yield_now().await;
-            assert_eq!(tasks.iter().map(|task| task.is_finished()).collect::<Vec<_>>(), [true, false, false]);
-        });
     }
 }

@@ -21,6 +21,7 @@ mod notice;
 mod operation;
 mod rate;
 mod route;
+mod seats;
 mod service;
 mod session;
 mod tls;

@@ -90,14 +90,16 @@ impl Service {
         loop {
             let head = match connection.head().await {
                 Ok(head) => head,
-                Err(ReadError::Gone) => break,
+                Err(ReadError::Gone) => return connection.close().await,
                 Err(ReadError::Refused(error)) => {
                     self.refuse_malformed(&mut connection, &mut session, error).await;
                     break;
                 }
             };
             let mut record = Record::default();
-            let Ok(answer) = self.request(&mut connection, &mut session, &head, &mut record).await else { break };
+            let Ok(answer) = self.request(&mut connection, &mut session, &head, &mut record).await else {
+                return connection.close().await;
+            };
             // a body that nobody read stands between this request and the next
             let passed = record.body_read || connection.discard_body(&head);
             let answer = self.recorded(answer, &session, record);
@@ -155,10 +157,12 @@ impl Service {
         {
             record.bypassed = Some(reason.clone());
         }
+        // before anything else, so that the audit has a name also where nothing is served
+        let identity = self.identify(session);
         if route == Some(Route::Health) {
-            return Ok(self.health(session, head, &policy).unwrap_or_else(Answer::from));
+            return Ok(self.health(session, identity, head, &policy).unwrap_or_else(Answer::from));
         }
-        let judged = match self.judge(session, route, policy) {
+        let judged = match self.judge(session, identity, policy).and_then(|judged| judged.permit(route)) {
             Ok(judged) => judged,
             Err(denial) => return Ok(denial.into()),
         };
@@ -170,7 +174,9 @@ impl Service {
         };
         let judged = if waited {
             // the body took its time, in which a grant may have ended
-            match self.judge_standing(session, self.policy.current()).and_then(|judged| judged.permit(Some(route))) {
+            let policy = self.policy.current();
+            let identity = self.identify(session);
+            match self.judge_uncounted(session, identity, policy).and_then(|judged| judged.permit(Some(route))) {
                 Ok(judged) => judged,
                 Err(denial) => return Ok(denial.into()),
             }
@@ -183,29 +189,34 @@ impl Service {
         Ok(answer.unwrap_or_else(Answer::from))
     }
 
+    /// Whether the peer's certificate is good now.
+    fn identify(&self, session: &mut Session) -> Result<(), Denial> {
+        session.judge(self.policy.gate(), self.clock.now()).map_err(|fault| Denial::Certificate(fault.code))
+    }
+
     /// Policy, identity and how often: what comes before the route.
     fn judge(
         &self,
-        session: &mut Session,
-        route: Option<Route>,
+        session: &Session,
+        identity: Result<(), Denial>,
         policy: Result<Arc<Admitted>, Arc<Refused>>,
     ) -> Result<Judged, Denial> {
-        let judged = self.judge_standing(session, policy)?;
+        let judged = self.judge_uncounted(session, identity, policy)?;
         if judged.role != Role::Owner {
             self.count(session)?;
         }
-        judged.permit(route)
+        Ok(judged)
     }
 
-    fn judge_standing(
+    fn judge_uncounted(
         &self,
-        session: &mut Session,
+        session: &Session,
+        identity: Result<(), Denial>,
         policy: Result<Arc<Admitted>, Arc<Refused>>,
     ) -> Result<Judged, Denial> {
         let admitted = policy.map_err(|refused| Denial::Policy(refused.code))?;
-        let now = self.clock.now();
-        session.judge(self.policy.gate(), now).map_err(|fault| Denial::Certificate(fault.code))?;
-        let role = Role::of(admitted.manifest(), session.cn(), now);
+        identity?;
+        let role = Role::of(admitted.manifest(), session.cn(), self.clock.now());
         Ok(Judged { admitted, role })
     }
 
@@ -218,12 +229,13 @@ impl Service {
     /// For any peer that chained, even where nothing else is served.
     fn health(
         &self,
-        session: &mut Session,
+        session: &Session,
+        identity: Result<(), Denial>,
         head: &Head,
         policy: &Result<Arc<Admitted>, Arc<Refused>>,
     ) -> Result<Answer, Denial> {
+        identity?;
         let now = self.clock.now();
-        session.judge(self.policy.gate(), now).map_err(|fault| Denial::Certificate(fault.code))?;
         let is_owner =
             policy.as_ref().is_ok_and(|admitted| Role::of(admitted.manifest(), session.cn(), now) == Role::Owner);
         if !is_owner {

@@ -77,6 +77,7 @@ fn it_starts_under_a_manifest_that_does_not_verify_and_serves_when_it_does() {
     let endpoint = world.start();
     let mut owner = world.connect(&endpoint, OWNER);
     assert_eq!(owner.search("harbour").error(), "unsigned");
+    assert_eq!(world.audit()[0]["cn"], OWNER);
     assert_eq!(owner.get("/health").json()["serving"], false);
     world.sign(&Manifest::default());
     assert_eq!(owner.search("harbour").status, 200);

@@ -90,7 +90,9 @@ impl CageError {
     pub fn mend(&self) -> &'static str {
         match self {
             Self::Unsupported => "run it on Linux (x86-64 or ARM64)",
-            Self::Process { .. } | Self::Limit { .. } => "run it without the limits of an outer sandbox or service manager",
+            Self::Process { .. } | Self::Limit { .. } => {
+                "run it without the limits of an outer sandbox or service manager"
+            }
             Self::Landlock { .. } => "update the kernel, or start it without Landlock (lsm=)",
             Self::Seccomp { .. } => "use a kernel with CONFIG_SECCOMP_FILTER, or let the outer container allow seccomp",
             Self::Leaks { .. } => "report it: this kernel or emulator does not enforce what it accepts",

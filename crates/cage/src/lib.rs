@@ -26,11 +26,11 @@ mod probe;
 mod program;
 #[cfg(target_os = "linux")]
 mod steps;
-#[cfg(target_os = "linux")]
-mod syscalls;
 #[cfg(not(target_os = "linux"))]
 #[path = "elsewhere.rs"]
 mod steps;
+#[cfg(target_os = "linux")]
+mod syscalls;
 
 pub use error::{CageError, Layer};
 #[cfg(target_os = "linux")]

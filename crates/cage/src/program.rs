@@ -34,8 +34,18 @@ pub struct ProgramProfile {
 
 /// Folders and files of the system that programs need to start: code, fonts, data. None holds documents of a person.
 const SYSTEM: &[&str] = &[
-    "/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/fonts", "/etc/libreoffice", "/etc/alternatives",
-    "/dev/null", "/dev/zero", "/dev/urandom", "/var/cache/fontconfig",
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/bin",
+    "/etc/ld.so.cache",
+    "/etc/fonts",
+    "/etc/libreoffice",
+    "/etc/alternatives",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/urandom",
+    "/var/cache/fontconfig",
 ];
 
 /// Calls that reach the network, other processes or the kernel's insides. The rest a program needs, in one version or
@@ -104,8 +114,11 @@ impl PreparedProgram {
     pub fn enforce(self) -> Result<CagedProgram, CageError> {
         limits::processes()?;
         let status = self.rules.restrict_self().map_err(|source| CageError::Landlock { source: Box::new(source) })?;
-        if !matches!(status.landlock, LandlockStatus::Available { .. }) || status.ruleset == RulesetStatus::NotEnforced {
-            return Err(CageError::Landlock { source: "this kernel has none, and a program can't be caged without".into() });
+        if !matches!(status.landlock, LandlockStatus::Available { .. }) || status.ruleset == RulesetStatus::NotEnforced
+        {
+            return Err(CageError::Landlock {
+                source: "this kernel has none, and a program can't be caged without".into(),
+            });
         }
         limits::set(Resource::Core, 0, "core dumps")?;
         limits::set(Resource::Fsize, self.profile.file_size, "file size")?;

@@ -7,8 +7,10 @@ use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand,
 /// Let other hosts and AI agents search your private documents, sanitized, without handing them over.
 #[derive(Debug, Parser)]
 #[command(name = "bastion", version, max_term_width = 110, arg_required_else_help = true, propagate_version = true)]
-#[command(after_help = "Exit status: 0 done, 1 it failed, 2 usage, 3 the gate refused, 4 somebody holds the lock, 130/143 stopped by a signal.\n\
-                        A newcomer's command: bastion up ~/Documents")]
+#[command(
+    after_help = "Exit status: 0 done, 1 it failed, 2 usage, 3 the gate refused, 4 somebody holds the lock, 130/143 stopped by a signal.\n\
+                        A newcomer's command: bastion up ~/Documents"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -2,7 +2,9 @@
 //!
 //! One small file an agent, replaced whole. It decides nothing: the manifest does; it only says where to look.
 
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bastion_host::files;
@@ -23,9 +25,9 @@ pub(crate) struct Agent {
     pub(crate) manifest: PathBuf,
     /// The output folder.
     pub(crate) out: PathBuf,
-    /// The address that `up` bound, without its port; what a client on this machine connects to.
+    /// The address, without its port, at which a client on this machine reaches the endpoint of `up`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) address: Option<String>,
+    pub(crate) address: Option<IpAddr>,
 }
 
 impl Agent {
@@ -47,17 +49,17 @@ impl Agent {
         let dir = dir()?;
         files::create_private_dir(&dir).with_context(|| format!("{}", dir.display()))?;
         let path = dir.join(format!("{}.json", self.name()));
-        files::replace(&path, &serde_json::to_vec(self)?, files::PRIVATE_FILE).with_context(|| format!("{}", path.display()))
+        files::replace(&path, &serde_json::to_vec(self)?, files::PRIVATE_FILE)
+            .with_context(|| format!("{}", path.display()))
     }
 
     /// Where its endpoint listens, if one of `up` runs. The port file goes when the endpoint ends; after a crash it
     /// stays, so that the caller has to expect nobody there.
     pub(crate) fn endpoint(&self) -> Option<String> {
         let port: u16 = std::fs::read_to_string(self.port_file().ok()?).ok()?.trim().parse().ok()?;
-        let address = self.address.as_deref()?;
-        let endpoint = format!("{address}:{port}");
-        std::net::TcpStream::connect_timeout(&endpoint.parse().ok()?, std::time::Duration::from_millis(500)).ok()?;
-        Some(endpoint)
+        let endpoint = SocketAddr::new(self.address?, port);
+        TcpStream::connect_timeout(&endpoint, Duration::from_millis(500)).ok()?;
+        Some(endpoint.to_string())
     }
 }
 
@@ -113,12 +115,20 @@ pub(crate) fn resolve(named: &Path, out: Option<&Path>) -> Result<Agent> {
     let out = match (out, canonical.parent()) {
         (Some(out), _) => std::path::absolute(out)?,
         (None, Some(folder)) if folder.file_name().is_some_and(|name| name == ".agent") => folder.to_owned(),
-        (None, _) if manifest.roots.len() > 1 => std::path::absolute(Path::new("build/freeagent").join(manifest.id.to_string()))?,
+        (None, _) if manifest.roots.len() > 1 => {
+            std::path::absolute(Path::new("build/freeagent").join(manifest.id.to_string()))?
+        }
         (None, Some(folder)) => match manifest.roots.first() {
             Some(root) => folder.join(&root.path).join(".agent"),
             None => bail!("{}: it names no root", path.display()),
         },
         (None, None) => bail!("{}: it lies in no folder", path.display()),
     };
-    Ok(Agent { id: manifest.id.to_string(), owner: manifest.owner_host.clone(), manifest: canonical, out, address: None })
+    Ok(Agent {
+        id: manifest.id.to_string(),
+        owner: manifest.owner_host.clone(),
+        manifest: canonical,
+        out,
+        address: None,
+    })
 }

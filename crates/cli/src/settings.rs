@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use bastion_extract::ExternalReaders;
 use bastion_host::clock::SystemClock;
 use bastion_private::VaultPlace;
-use bastion_retrieval::{EmbedApi, Embedder, RemoteEmbedder, RemoteSettings, Searcher, models};
+use bastion_retrieval::embed::{EmbedApi, Embedder, RemoteEmbedder, RemoteSettings};
+use bastion_retrieval::{Searcher, models};
 use bastion_stages::{Embedding, SealSettings, Summarizer};
 use bastion_trust::{Gate, GateSettings};
 
@@ -55,7 +56,8 @@ pub(crate) fn help() -> String {
 /// Name, meaning and value of each setting that is set; a secret's value is not shown.
 pub(crate) fn shown() -> impl Iterator<Item = (&'static str, &'static str, Option<String>)> {
     VARIABLES.iter().map(|(name, meaning, secret)| {
-        let value = var(name).map(|value| if *secret { "(set)".to_owned() } else { value.to_string_lossy().into_owned() });
+        let value =
+            var(name).map(|value| if *secret { "(set)".to_owned() } else { value.to_string_lossy().into_owned() });
         (*name, *meaning, value)
     })
 }
@@ -81,14 +83,23 @@ pub(crate) fn state_dir() -> Result<PathBuf> {
     if let Some(dir) = path("XDG_STATE_HOME").filter(|dir| dir.is_absolute()) {
         return Ok(dir.join("bastion"));
     }
-    let home = std::env::home_dir().filter(|home| home.is_absolute()).context("HOME is not set; set BASTION_STATE_DIR to a folder for this machine's state")?;
-    Ok(if cfg!(target_os = "macos") { home.join("Library/Application Support/bastion") } else { home.join(".local/state/bastion") })
+    let home = std::env::home_dir()
+        .filter(|home| home.is_absolute())
+        .context("HOME is not set; set BASTION_STATE_DIR to a folder for this machine's state")?;
+    Ok(if cfg!(target_os = "macos") {
+        home.join("Library/Application Support/bastion")
+    } else {
+        home.join(".local/state/bastion")
+    })
 }
 
 /// This machine's name as a host: lower-case, what certificates and manifests call it.
 pub(crate) fn host_name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
-    let name: String = name.chars().map(|char| if char.is_ascii_alphanumeric() || matches!(char, '-' | '.') { char } else { '-' }).collect();
+    let name: String = name
+        .chars()
+        .map(|char| if char.is_ascii_alphanumeric() || matches!(char, '-' | '.') { char } else { '-' })
+        .collect();
     let name = name.trim_matches(['-', '.']).to_owned();
     if name.is_empty() { "localhost".to_owned() } else { name }
 }
@@ -137,7 +148,8 @@ pub(crate) fn embedding() -> Result<Option<Embedding>> {
             if let Some(embedder) = opened.get() {
                 return Ok(Arc::clone(embedder));
             }
-            let embedder: Arc<dyn Embedder> = Arc::new(RemoteEmbedder::connect(settings.clone(), Box::new(SystemClock))?);
+            let embedder: Arc<dyn Embedder> =
+                Arc::new(RemoteEmbedder::connect(settings.clone(), Box::new(SystemClock))?);
             Ok(Arc::clone(opened.get_or_init(|| embedder)))
         };
         return Ok(Some(Embedding { open: Arc::new(open), host }));
@@ -195,13 +207,19 @@ fn seal() -> Result<Option<SealSettings>> {
 
 fn summarizer() -> Result<Option<Arc<Summarizer>>> {
     let Some(url) = text("SUMMARIZE_URL")? else { return Ok(None) };
-    let Some(model) = text("SUMMARIZE_MODEL")? else { bail!("SUMMARIZE_URL is set and SUMMARIZE_MODEL is not: name the model to ask for") };
+    let Some(model) = text("SUMMARIZE_MODEL")? else {
+        bail!("SUMMARIZE_URL is set and SUMMARIZE_MODEL is not: name the model to ask for")
+    };
     Ok(Some(Arc::new(Summarizer::new(&url, &model, text("LLM_API_KEY")?)?)))
 }
 
 /// Programs of this machine that may read files.
 pub(crate) fn external() -> ExternalReaders {
-    if var("FREEAGENT_NO_EXTERNAL").is_some_and(|value| value == "1") { ExternalReaders::none() } else { ExternalReaders::found() }
+    if var("FREEAGENT_NO_EXTERNAL").is_some_and(|value| value == "1") {
+        ExternalReaders::none()
+    } else {
+        ExternalReaders::found()
+    }
 }
 
 /// What the stages need, all of it resolved now.

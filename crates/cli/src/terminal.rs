@@ -94,7 +94,9 @@ pub(crate) fn printable(text: &str) -> String {
 /// As [`printable`], with line breaks and tabs kept: for text of several lines.
 pub(crate) fn printable_text(text: &str) -> String {
     text.chars()
-        .map(|char| if matches!(char, '\n' | '\t') || !(char.is_control() || is_bidi_control(char)) { char } else { '\u{fffd}' })
+        .map(|char| {
+            if matches!(char, '\n' | '\t') || !(char.is_control() || is_bidi_control(char)) { char } else { '\u{fffd}' }
+        })
         .collect()
 }
 

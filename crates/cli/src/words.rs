@@ -56,5 +56,7 @@ pub(crate) fn exit_code(result: Result<ExitCode, Error>) -> ExitCode {
 }
 
 fn is_broken_pipe(error: &Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe))
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    })
 }

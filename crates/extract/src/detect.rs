@@ -62,9 +62,8 @@ pub struct Detected {
 /// What `bytes` are, with `name` as a hint.
 pub fn detect(name: &str, bytes: &[u8]) -> Detected {
     let ending = ending(name);
-    let kind = binary(bytes, &ending).unwrap_or_else(|| {
-        if charset::looks_like_text(bytes) { text(bytes, &ending) } else { Kind::Unknown }
-    });
+    let kind = binary(bytes, &ending)
+        .unwrap_or_else(|| if charset::looks_like_text(bytes) { text(bytes, &ending) } else { Kind::Unknown });
     Detected { mime: mime(kind, bytes, &ending), kind }
 }
 
@@ -118,8 +117,7 @@ fn binary(bytes: &[u8], ending: &str) -> Option<Kind> {
 fn is_image(bytes: &[u8]) -> bool {
     let riff = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
     let bitmap = bytes.starts_with(b"BM") && bytes.get(6..10) == Some(&[0; 4]);
-    let signatures: [&[u8]; 6] =
-        [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*"];
+    let signatures: [&[u8]; 6] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*"];
     riff || bitmap || signatures.iter().any(|magic| bytes.starts_with(magic))
 }
 
@@ -242,8 +240,20 @@ fn text(bytes: &[u8], ending: &str) -> Kind {
 /// How many header fields of a mail message (RFC 5322) `head` begins with.
 fn headers(head: &str) -> usize {
     const KNOWN: [&str; 14] = [
-        "from", "to", "cc", "subject", "date", "received", "return-path", "message-id", "mime-version", "content-type",
-        "delivered-to", "sender", "reply-to", "x-mailer",
+        "from",
+        "to",
+        "cc",
+        "subject",
+        "date",
+        "received",
+        "return-path",
+        "message-id",
+        "mime-version",
+        "content-type",
+        "delivered-to",
+        "sender",
+        "reply-to",
+        "x-mailer",
     ];
     let mut known = 0;
     for line in head.lines().take(100) {

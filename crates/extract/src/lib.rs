@@ -32,15 +32,34 @@ pub use worker::worker_main;
 /// Version of the built-in readers: raised in every commit that changes what any of them makes of a file.
 const READERS: u32 = 1;
 
+/// The libraries whose work is in the text, and the versions in `Cargo.lock` (a test holds the two together).
+const LIBRARIES: [(&str, &str); 5] = [
+    ("docling", "2.62.0"),
+    ("pdf_oxide", "0.3.78"),
+    ("mail-parser", "0.11.9"),
+    ("calamine", "0.37.0"),
+    ("chardetng", "1.0.0"),
+];
+
 /// Names the readers, their libraries and the external programs in use. A change means "extract again": a text that
 /// was made under another fingerprint may differ from what would be made now.
 pub fn fingerprint(external: &ExternalReaders) -> String {
-    let mut name = format!("builtin {READERS}; docling 2.62; pdf_oxide 0.3.78; mail-parser 0.11");
-    for tool in external.tools() {
-        name.push_str("; ");
-        name.push_str(tool.name);
-        name.push(' ');
-        name.push_str(tool.version.as_deref().unwrap_or("?"));
+    let mut parts = vec![format!("readers {READERS}")];
+    parts.extend(LIBRARIES.iter().map(|(name, version)| format!("{name} {version}")));
+    parts.extend(external.tools().map(|tool| tool.version.clone().unwrap_or_else(|| tool.name.to_owned())));
+    parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fingerprint_names_the_libraries_that_are_linked() {
+        let lock = include_str!("../../../Cargo.lock");
+        for (name, version) in LIBRARIES {
+            assert!(lock.contains(&format!("name = \"{name}\"\nversion = \"{version}\"\n")), "{name} {version}");
+            assert!(fingerprint(&ExternalReaders::none()).contains(&format!("{name} {version}")));
+        }
     }
-    name
 }

@@ -53,7 +53,8 @@ pub(crate) fn allowed(c: char) -> bool {
 
 /// One line of at most 300 characters, `None` where nothing is left.
 pub(crate) fn title(text: &str) -> Option<String> {
-    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || !allowed(c)).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || !allowed(c)).filter(|word| !word.is_empty()).collect();
     let line: String = words.join(" ").chars().take(300).collect();
     (!line.is_empty()).then_some(line)
 }
@@ -86,5 +87,14 @@ mod tests {
         assert_eq!(title("  A\n b\u{0}c \t"), Some("A b c".to_owned()));
         assert_eq!(title(" \n"), None);
         assert_eq!(title(&"x".repeat(1000)).map(|line| line.len()), Some(300));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn tidy_text_is_tidy(text in "\\PC*[\\x00-\\x20\\x7f-\\x9f\\ufeff\\u2028]{0,8}\\PC*[\r\n \t\x0c]{0,8}\\PC*") {
+            let once = tidy(&text);
+            proptest::prop_assert!(once.chars().all(allowed));
+            proptest::prop_assert_eq!(tidy(&once), once);
+        }
     }
 }

@@ -36,7 +36,8 @@ fn run() -> io::Result<()> {
     let uncaged = match wire::read::<Ask>(&mut stdin)? {
         Some((Ask::Start { uncaged }, _)) => uncaged,
         Some((Ask::Become { uncaged, program, arguments, folder, seconds }, _)) => {
-            return external::become_program(uncaged, &program, &arguments, folder, seconds).map(|never| match never {});
+            return external::become_program(uncaged, &program, &arguments, folder, seconds)
+                .map(|never| match never {});
         }
         _ => return Err(wire::malformed("no start")),
     };
@@ -44,12 +45,13 @@ fn run() -> io::Result<()> {
     // What a panic says may quote the document.
     std::panic::set_hook(Box::new(|_| {}));
     let restricted = if uncaged { None } else { Some(restrict()) };
-    let reader = std::thread::Builder::new().name("reader".to_owned()).stack_size(STACK).spawn(move || {
-        match restricted.map(|step| step.and_then(Restricted::seal)).transpose() {
-            Ok(_) => serve(&mut pipe),
-            Err(error) => refuse(&mut pipe, &error),
-        }
-    })?;
+    let reader =
+        std::thread::Builder::new().name("reader".to_owned()).stack_size(STACK).spawn(move || {
+            match restricted.map(|step| step.and_then(Restricted::seal)).transpose() {
+                Ok(_) => serve(&mut pipe),
+                Err(error) => refuse(&mut pipe, &error),
+            }
+        })?;
     reader.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread ended")))
 }
 
@@ -58,11 +60,8 @@ fn restrict() -> Result<Restricted, CageError> {
 }
 
 fn refuse(pipe: &mut impl Write, error: &CageError) -> io::Result<()> {
-    let answer = Answer::Uncaged {
-        layer: error.layer().to_string(),
-        cause: error.to_string(),
-        mend: error.mend().to_owned(),
-    };
+    let answer =
+        Answer::Uncaged { layer: error.layer().to_string(), cause: error.to_string(), mend: error.mend().to_owned() };
     wire::write(pipe, &answer, &[])
 }
 

@@ -27,9 +27,8 @@ pub fn replace_with(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io:
         Ok(meta) if meta.is_file() => meta.permissions().mode() & 0o7777,
         _ => mode,
     };
-    let temporary = temporary_beside(path);
+    let (temporary, mut file) = create_temporary(path, mode)?;
     let result = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
         write(&mut file)?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
@@ -61,6 +60,19 @@ pub fn temporary_beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     path.with_file_name(format!(".{name}.{}-{n}.tmp", std::process::id()))
+}
+
+/// Makes a new file beside `path`. What a killed process with our pid left behind is passed over, not written to.
+pub(crate) fn create_temporary(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
+    let mut tries = 0;
+    loop {
+        let temporary = temporary_beside(path);
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Reads a regular file of at most `max` bytes, once. A FIFO, device or folder is refused without blocking on it.
@@ -107,6 +119,20 @@ mod tests {
         assert!(failed.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_behind_is_in_nobodys_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let next = temporary_beside(&path).to_string_lossy().into_owned();
+        let number: u64 = next.trim_end_matches(".tmp").rsplit('-').next().unwrap().parse().unwrap();
+        let litter: Vec<_> =
+            (number..number + 50).map(|n| dir.path().join(format!(".a.{}-{n}.tmp", std::process::id()))).collect();
+        litter.iter().for_each(|file| fs::write(file, "litter").unwrap());
+        replace(&path, b"new", PRIVATE_FILE).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert!(litter.iter().all(|file| fs::read(file).unwrap() == b"litter"));
     }
 
     #[test]

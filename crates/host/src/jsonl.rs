@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::files::PRIVATE_FILE;
+use crate::files::{PRIVATE_FILE, sync_parent};
 
 /// Appends `record` (one line of JSON without its newline) in one write and makes it durable.
 ///
@@ -13,6 +13,7 @@ use crate::files::PRIVATE_FILE;
 /// newline first, in the same write, so that it stands alone as a line no reader can parse, and nothing is lost.
 pub fn append(path: &Path, record: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).mode(PRIVATE_FILE).open(path)?;
+    let new = file.metadata()?.len() == 0;
     let mut line = Vec::with_capacity(record.len() + 2);
     if ends_torn(&mut file)? {
         line.push(b'\n');
@@ -20,7 +21,8 @@ pub fn append(path: &Path, record: &str) -> io::Result<()> {
     line.extend_from_slice(record.as_bytes());
     line.push(b'\n');
     file.write_all(&line)?;
-    file.sync_data()
+    file.sync_data()?;
+    if new { sync_parent(path) } else { Ok(()) }
 }
 
 /// Whether the file's last byte is there and no newline.

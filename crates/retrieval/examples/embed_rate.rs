@@ -14,12 +14,23 @@ fn main() {
     let start = Instant::now();
     let embedder = models::open_embedder(&args[0]).unwrap().unwrap();
     println!("loaded in {:.2} s", start.elapsed().as_secs_f64());
-    let text = args.get(2).map_or_else(|| "An investigation of the aerodynamic heating of slender bodies in hypersonic flow was conducted. ".repeat(1_000), |path| std::fs::read_to_string(path).unwrap());
+    let text = args.get(2).map_or_else(
+        || {
+            "An investigation of the aerodynamic heating of slender bodies in hypersonic flow was conducted. "
+                .repeat(1_000)
+        },
+        |path| std::fs::read_to_string(path).unwrap(),
+    );
     let windows = windows(&text, &[]);
     let texts: Vec<&str> = windows.iter().take(256).map(|window| &text[window.bytes.clone()]).collect();
     for _ in 0..3 {
         let start = Instant::now();
         let vectors = embedder.embed(&texts, Role::Passage).unwrap();
-        println!("{} windows, {:.1} a second; first {:?}", vectors.len(), vectors.len() as f64 / start.elapsed().as_secs_f64(), &vectors[0][..3]);
+        println!(
+            "{} windows, {:.1} a second; first {:?}",
+            vectors.len(),
+            vectors.len() as f64 / start.elapsed().as_secs_f64(),
+            &vectors[0][..3]
+        );
     }
 }

@@ -11,6 +11,7 @@ fn main() {
     let folder = args.next().unwrap();
     let embedder = args.next().and_then(|dir| models::open_embedder(&dir).unwrap());
     let start = std::time::Instant::now();
-    let found = eval::evaluate(&folder, Some("en"), embedder.as_ref().map(|embedder| embedder as &dyn Embedder)).unwrap();
+    let found =
+        eval::evaluate(&folder, Some("en"), embedder.as_ref().map(|embedder| embedder as &dyn Embedder)).unwrap();
     println!("{found:#?} in {:.1} s", start.elapsed().as_secs_f64());
 }

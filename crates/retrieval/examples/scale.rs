@@ -1,5 +1,10 @@
 //! `cargo run --release -p bastion-retrieval --example scale -- DIR WINDOWS [DIMS]`: build and search times of a made-up index.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation
+)]
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -47,7 +52,10 @@ fn main() {
     }
     let added = start.elapsed().as_secs_f64() - making;
     writer.finish().unwrap();
-    println!("{count} windows: added in {added:.1} s, finished in {:.1} s more", start.elapsed().as_secs_f64() - making - added);
+    println!(
+        "{count} windows: added in {added:.1} s, finished in {:.1} s more",
+        start.elapsed().as_secs_f64() - making - added
+    );
 
     let start = Instant::now();
     let mut writer = IndexWriter::create(&home.join("two"), Some(&dir)).unwrap();
@@ -60,7 +68,11 @@ fn main() {
     let start = Instant::now();
     let searcher = Searcher::open(&dir).unwrap();
     println!("opened in {:.2} s", start.elapsed().as_secs_f64());
-    let question = |random: &mut Random| (0..8).map(|_| format!("w{} ", (200_000_f64.powf(random.next() as f64 / u64::MAX as f64)) as u64)).collect::<String>();
+    let question = |random: &mut Random| {
+        (0..8)
+            .map(|_| format!("w{} ", (200_000_f64.powf(random.next() as f64 / u64::MAX as f64)) as u64))
+            .collect::<String>()
+    };
     let questions: Vec<(String, Vec<f32>)> = (0..200).map(|_| (question(&mut random), random.vector(dims))).collect();
     let few = |doc: u32| doc % 1_000 == 7;
     let times = |name: &str, ask: &dyn Fn(&str, &[f32])| {
@@ -78,5 +90,7 @@ fn main() {
     times("vectors alone", &|_, vector| drop(searcher.search("", Some(vector), 10, &|_| true).unwrap()));
     times("words alone", &|text, _| drop(searcher.search(text, None, 10, &|_| true).unwrap()));
     times("both", &|text, vector| drop(searcher.search(text, Some(vector), 10, &|_| true).unwrap()));
-    times("both, one document in a thousand allowed", &|text, vector| drop(searcher.search(text, Some(vector), 10, &few).unwrap()));
+    times("both, one document in a thousand allowed", &|text, vector| {
+        drop(searcher.search(text, Some(vector), 10, &few).unwrap())
+    });
 }

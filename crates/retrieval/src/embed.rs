@@ -7,6 +7,7 @@ mod bert;
 mod local;
 mod onnx;
 mod remote;
+mod weights;
 
 pub use local::LocalEmbedder;
 pub(crate) use local::NAME as LOCAL_NAME;

@@ -87,10 +87,21 @@ pub fn evaluate(dir: &Path, language: Option<&str>, embedder: Option<&dyn Embedd
     let searcher = build(&home.path().join("index"), &documents, language, embedder)?;
     let mut sum = Evaluation { queries: 0, documents: documents.len(), ndcg_10: 0.0, recall_10: 0.0, recall_100: 0.0 };
     for question in &questions {
-        let Some(judged) = judgements.get(&question.id).filter(|judged| judged.values().any(|score| *score > 0.0)) else { continue };
-        let vector = embedder.map(|embedder| embedder.embed(&[&question.text], Role::Query)).transpose()?.and_then(|mut vectors| vectors.pop());
+        let Some(judged) = judgements.get(&question.id).filter(|judged| judged.values().any(|score| *score > 0.0))
+        else {
+            continue;
+        };
+        let vector = embedder
+            .map(|embedder| embedder.embed(&[&question.text], Role::Query))
+            .transpose()?
+            .and_then(|mut vectors| vectors.pop());
         let ranked = rank(&searcher, &question.text, vector.as_deref())?;
-        let gains: Vec<f64> = ranked.iter().map(|doc| documents.get(*doc as usize).and_then(|document| judged.get(&document.id)).copied().unwrap_or(0.0)).collect();
+        let gains: Vec<f64> = ranked
+            .iter()
+            .map(|doc| {
+                documents.get(*doc as usize).and_then(|document| judged.get(&document.id)).copied().unwrap_or(0.0)
+            })
+            .collect();
         sum.queries += 1;
         sum.ndcg_10 += ndcg(&gains, judged.values().copied(), 10);
         sum.recall_10 += recall(&gains, judged, 10);
@@ -101,7 +112,12 @@ pub fn evaluate(dir: &Path, language: Option<&str>, embedder: Option<&dyn Embedd
     }
     #[allow(clippy::cast_precision_loss)]
     let count = sum.queries as f64;
-    Ok(Evaluation { ndcg_10: sum.ndcg_10 / count, recall_10: sum.recall_10 / count, recall_100: sum.recall_100 / count, ..sum })
+    Ok(Evaluation {
+        ndcg_10: sum.ndcg_10 / count,
+        recall_10: sum.recall_10 / count,
+        recall_100: sum.recall_100 / count,
+        ..sum
+    })
 }
 
 #[derive(Deserialize)]
@@ -123,13 +139,18 @@ struct Question {
 /// For each question the documents that were judged, and how.
 type Judgements = HashMap<String, BTreeMap<String, f64>>;
 
-fn build(dir: &Path, documents: &[Document], language: Option<&str>, embedder: Option<&dyn Embedder>) -> Result<Searcher, EvalError> {
+fn build(
+    dir: &Path,
+    documents: &[Document],
+    language: Option<&str>,
+    embedder: Option<&dyn Embedder>,
+) -> Result<Searcher, EvalError> {
     let mut writer = IndexWriter::create(dir, None)?;
     if let Some(embedder) = embedder {
         writer.set_vectors(embedder.tag());
     }
     let mut waiting: Vec<(ChunkKey, String)> = Vec::new();
-    let mut embed = |writer: &mut IndexWriter, waiting: &mut Vec<(ChunkKey, String)>| -> Result<(), EvalError> {
+    let embed = |writer: &mut IndexWriter, waiting: &mut Vec<(ChunkKey, String)>| -> Result<(), EvalError> {
         let Some(embedder) = embedder else { return Ok(waiting.clear()) };
         let texts: Vec<&str> = waiting.iter().map(|(_, text)| text.as_str()).collect();
         for ((key, _), vector) in waiting.iter().zip(embedder.embed(&texts, Role::Passage)?) {
@@ -139,7 +160,11 @@ fn build(dir: &Path, documents: &[Document], language: Option<&str>, embedder: O
         Ok(())
     };
     for (doc, document) in (0..).zip(documents) {
-        let text = if document.title.is_empty() { document.text.clone() } else { format!("{}\n\n{}", document.title, document.text) };
+        let text = if document.title.is_empty() {
+            document.text.clone()
+        } else {
+            format!("{}\n\n{}", document.title, document.text)
+        };
         for window in windows(&text, &[]) {
             let key = ChunkKey { doc, index: window.index };
             writer.add(key, language, &text[window.bytes.clone()]);
@@ -169,7 +194,9 @@ fn rank(searcher: &Searcher, question: &str, vector: Option<&[f32]>) -> Result<V
 }
 
 fn ndcg(gains: &[f64], judged: impl Iterator<Item = f64>, depth: usize) -> f64 {
-    let discounted = |gains: &[f64]| gains.iter().take(depth).zip(2_u32..).map(|(gain, rank)| gain / f64::from(rank).log2()).sum::<f64>();
+    let discounted = |gains: &[f64]| {
+        gains.iter().take(depth).zip(2_u32..).map(|(gain, rank)| gain / f64::from(rank).log2()).sum::<f64>()
+    };
     let mut ideal: Vec<f64> = judged.filter(|gain| *gain > 0.0).collect();
     ideal.sort_by(|one, other| other.total_cmp(one));
     let ideal = discounted(&ideal);
@@ -188,7 +215,11 @@ fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, EvalError>
     for (at, line) in open(path)?.lines().enumerate() {
         let line = line.map_err(|source| EvalError::Io { path: path.to_owned(), source })?;
         if !line.trim().is_empty() {
-            rows.push(serde_json::from_str(&line).map_err(|_| EvalError::Malformed { path: path.to_owned(), line: at + 1, expected: "JSON with _id and text" })?);
+            rows.push(serde_json::from_str(&line).map_err(|_| EvalError::Malformed {
+                path: path.to_owned(),
+                line: at + 1,
+                expected: "JSON with _id and text",
+            })?);
         }
     }
     Ok(rows)
@@ -205,7 +236,13 @@ fn read_judgements(path: &Path) -> Result<Judgements, EvalError> {
             }
             ([""], _) => {}
             ([_, _, _], None) if at == 0 => {} // headings
-            _ => return Err(EvalError::Malformed { path: path.to_owned(), line: at + 1, expected: "query, document and score with tabs between" }),
+            _ => {
+                return Err(EvalError::Malformed {
+                    path: path.to_owned(),
+                    line: at + 1,
+                    expected: "query, document and score with tabs between",
+                });
+            }
         }
     }
     Ok(judgements)
@@ -221,7 +258,8 @@ mod tests {
 
     #[test]
     fn the_measures_are_those_of_their_definitions() {
-        let judged: BTreeMap<String, f64> = [("a", 3.0), ("b", 2.0), ("c", 0.0)].map(|(id, score)| (id.to_owned(), score)).into();
+        let judged: BTreeMap<String, f64> =
+            [("a", 3.0), ("b", 2.0), ("c", 0.0)].map(|(id, score)| (id.to_owned(), score)).into();
         let perfect = ndcg(&[3.0, 2.0], judged.values().copied(), 10);
         assert!((perfect - 1.0).abs() < 1e-12);
         let swapped = ndcg(&[2.0, 3.0], judged.values().copied(), 10);

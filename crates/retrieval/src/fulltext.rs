@@ -6,6 +6,7 @@
 //!
 //! Nothing of a removed document stays: a segment that had one is written anew before a generation is finished.
 
+mod analyzer;
 mod phrase;
 mod query;
 mod reader;
@@ -14,8 +15,8 @@ mod writer;
 
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 
-pub(crate) use reader::TextReader;
 pub(crate) use reader::OpenFailure;
+pub(crate) use reader::TextReader;
 pub(crate) use writer::{TextWriter, link};
 
 /// Fields of the index. Nothing is stored: the texts are elsewhere.
@@ -38,8 +39,9 @@ fn schema() -> (Schema, Fields) {
     let doc = builder.add_u64_field("doc", INDEXED);
     let key = builder.add_u64_field(KEY, FAST);
     let language = builder.add_text_field("language", STRING);
-    // The tokenizer is named for form only: texts come as terms.
-    let indexing = TextFieldIndexing::default().set_tokenizer("raw").set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer(analyzer::NAME)
+        .set_index_option(IndexRecordOption::WithFreqsAndPositions);
     let text = builder.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
     (builder.build(), Fields { doc, key, language, text })
 }

@@ -28,7 +28,9 @@ fn check_format(dir: &std::path::Path) -> Result<bool, IndexError> {
     let path = dir.join(FORMAT);
     let bytes = match bastion_host::files::read_capped(&path, 4_096) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(IndexError::Unfinished { dir: dir.to_owned() }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(IndexError::Unfinished { dir: dir.to_owned() });
+        }
         Err(source) => return Err(IndexError::Io { path, source }),
     };
     let found = String::from_utf8_lossy(&bytes);

@@ -18,6 +18,7 @@ pub mod models;
 mod vectors;
 mod windows;
 
-pub use index::{INDEX_FINGERPRINT, Hit, IndexError, IndexWriter, SearchError, Searcher};
+pub use embed::{EmbedError, Embedder, Role};
+pub use index::{Hit, INDEX_FINGERPRINT, IndexError, IndexWriter, SearchError, Searcher};
 pub use key::{ChunkKey, ModelTag};
 pub use windows::{OVERLAP_CHARS, WINDOW_CHARS, WINDOWS_FINGERPRINT, Window, windows};

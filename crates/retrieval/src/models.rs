@@ -132,12 +132,18 @@ pub enum ModelError {
 ///
 /// # Errors
 /// Nothing is changed where it fails.
-pub fn add(models_dir: &Path, what: What, source: Source<'_>, progress: &mut dyn FnMut(Step<'_>)) -> Result<Installed, ModelError> {
+pub fn add(
+    models_dir: &Path,
+    what: What,
+    source: Source<'_>,
+    progress: &mut dyn FnMut(Step<'_>),
+) -> Result<Installed, ModelError> {
     let known = what.known();
     if let Some(installed) = intact(models_dir, known)? {
         return Ok(installed);
     }
-    bastion_host::files::create_private_dir(models_dir).map_err(|source| ModelError::Io { path: models_dir.to_owned(), source })?;
+    bastion_host::files::create_private_dir(models_dir)
+        .map_err(|source| ModelError::Io { path: models_dir.to_owned(), source })?;
     let io = |source| ModelError::Io { path: models_dir.to_owned(), source };
     let new = tempfile::Builder::new().prefix(".new-").tempdir_in(models_dir).map_err(io)?;
     match source {
@@ -154,8 +160,18 @@ pub fn add(models_dir: &Path, what: What, source: Source<'_>, progress: &mut dyn
 
 /// The models that are installed, by the sizes of their files.
 pub fn list(models_dir: &Path) -> Vec<Installed> {
-    let whole = |known: &Known| known.files.iter().all(|file| fs::metadata(dir(models_dir, known).join(file.name)).is_ok_and(|meta| meta.is_file() && meta.len() == file.bytes));
-    What::ALL.into_iter().map(What::known).filter(|known| whole(known)).map(|known| described(models_dir, known)).collect()
+    let whole = |known: &Known| {
+        known.files.iter().all(|file| {
+            fs::metadata(dir(models_dir, known).join(file.name))
+                .is_ok_and(|meta| meta.is_file() && meta.len() == file.bytes)
+        })
+    };
+    What::ALL
+        .into_iter()
+        .map(What::known)
+        .filter(|known| whole(known))
+        .map(|known| described(models_dir, known))
+        .collect()
 }
 
 /// Loads the installed model of embedding; none where none is installed.
@@ -178,7 +194,12 @@ fn dir(models_dir: &Path, known: &Known) -> PathBuf {
 }
 
 fn described(models_dir: &Path, known: &Known) -> Installed {
-    Installed { what: known.what, name: known.model, dir: dir(models_dir, known), bytes: known.files.iter().map(|file| file.bytes).sum() }
+    Installed {
+        what: known.what,
+        name: known.model,
+        dir: dir(models_dir, known),
+        bytes: known.files.iter().map(|file| file.bytes).sum(),
+    }
 }
 
 /// The model where it is installed and every file is the right one.
@@ -197,18 +218,33 @@ fn intact(models_dir: &Path, known: &Known) -> Result<Option<Installed>, ModelEr
 fn checked(dir: &Path, known: &Known, name: &str) -> Result<Vec<u8>, ModelError> {
     let path = dir.join(name);
     let file = known.files.iter().find(|file| file.name == name);
-    let missing = || ModelError::Missing { path: dir.to_owned(), model: known.model, files: name.to_owned(), packages: known.packages.join(", ") };
+    let missing = || ModelError::Missing {
+        path: dir.to_owned(),
+        model: known.model,
+        files: name.to_owned(),
+        packages: known.packages.join(", "),
+    };
     let file = file.ok_or_else(missing)?;
     match bastion_host::files::read_capped(&path, file.bytes) {
         Ok(bytes) => {
             let found = unpack::hex(&<sha2::Sha256 as sha2::Digest>::digest(&bytes));
-            let wrong = |found| ModelError::Checksum { path: dir.to_owned(), model: known.model, file: file.name, expected: file.sha256, found };
+            let wrong = |found| ModelError::Checksum {
+                path: dir.to_owned(),
+                model: known.model,
+                file: file.name,
+                expected: file.sha256,
+                found,
+            };
             if found == file.sha256 { Ok(bytes) } else { Err(wrong(found)) }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            Err(ModelError::Checksum { path: dir.to_owned(), model: known.model, file: file.name, expected: file.sha256, found: "of a larger file".to_owned() })
-        }
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(ModelError::Checksum {
+            path: dir.to_owned(),
+            model: known.model,
+            file: file.name,
+            expected: file.sha256,
+            found: "of a larger file".to_owned(),
+        }),
         Err(source) => Err(ModelError::Io { path, source }),
     }
 }

@@ -154,7 +154,7 @@ impl Cutter<'_> {
 
     fn last_word(&self, start: usize, zone: &Range<usize>) -> Option<usize> {
         let pieces = self.text[zone.clone()].split_word_bound_indices();
-        pieces.map(|(at, _)| zone.start + at).filter(|at| *at > zone.start && self.may_cut(start, *at)).last()
+        pieces.map(|(at, _)| zone.start + at).rfind(|at| *at > zone.start && self.may_cut(start, *at))
     }
 
     fn last_grapheme(&self, start: usize, range: &Range<usize>) -> Option<usize> {
@@ -315,7 +315,13 @@ mod tests {
 
     #[test]
     fn texts_without_any_place_to_cut_end_too() {
-        for text in ["a".to_owned() + &"\u{300}".repeat(3_000_000), "🇩".repeat(300_000), "\u{200d}".repeat(1_000_000), "\n".repeat(1_000_000), " ".repeat(1_000_000)] {
+        for text in [
+            "a".to_owned() + &"\u{300}".repeat(3_000_000),
+            "🇩".repeat(300_000),
+            "\u{200d}".repeat(1_000_000),
+            "\n".repeat(1_000_000),
+            " ".repeat(1_000_000),
+        ] {
             let found = windows(&text, &[]);
             assert_eq!(found.last().map(|window| window.bytes.end), Some(text.len()));
         }

@@ -34,10 +34,11 @@ fn lengths(digits: &[u8]) -> u32 {
         // American Express.
         3400..=3499 | 3700..=3799 => ONE(15),
         // Diners Club.
-        3000..=3059 | 3095 | 3600..=3699 | 3800..=3999 => bits(14, 19),
+        3000..=3099 | 3600..=3699 | 3800..=3999 => bits(14, 19),
         // JCB; 15 digits in old numbers.
         3528..=3589 => bits(16, 19),
         1800 | 2131 => ONE(15),
+        3500..=3599 => ONE(16),
         // Mir.
         2200..=2204 => bits(16, 19),
         // Discover, UnionPay.
@@ -55,7 +56,7 @@ fn lengths(digits: &[u8]) -> u32 {
 
 /// Heads of Maestro and UATP are so wide that a number of any origin fits; they count behind a keyword only.
 fn wide(digits: &[u8]) -> bool {
-    matches!(checks::number(&digits[..4]), 1000..=1799 | 1801..=1999 | 5000..=5099 | 5600..=5899 | 6300..=6439 | 6600..=6999)
+    matches!(checks::number(&digits[..4]), 1000..=1799 | 1801..=1999 | 3500..=3527 | 3590..=3599 | 5000..=5099 | 5600..=5899 | 6300..=6439 | 6600..=6999)
 }
 
 pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
@@ -70,11 +71,12 @@ pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
     for len in (12..=digits.min(19)).rev() {
         let Some(groups) = run.head(len) else { continue };
         let number = &run.signs()[..len];
-        if lengths(number) >> len & 1 == 0 || groups.len() > 7 {
+        let valid = checks::luhn(number);
+        // Behind a keyword a right check digit makes up for an issuer that is not listed.
+        if lengths(number) >> len & 1 == 0 && !(keyed && valid) || groups.len() > 7 {
             continue;
         }
         let hit = |weight| Hit { start: spot.start, end: run.end(len), kind: Kind::CreditCard, rule: NUMBER, weight };
-        let valid = checks::luhn(number);
         let common = !wide(number) && len >= 14 && printed(groups) && !measured(spot, run.end(len));
         match (valid, keyed, near) {
             (true, true, _) => return hits.push(hit(weight::KEYED_VALID)),

@@ -130,8 +130,7 @@ static SPECIAL: [bool; 256] = {
 fn next_special(bytes: &[u8], mut at: usize) -> Option<usize> {
     while let Some(chunk) = bytes.get(at..at + 16) {
         // One branch for sixteen bytes: a non-ASCII byte or one of the four signs.
-        let plain = chunk.iter().all(|&b| b < 0x80 && b != b'%' && b != b'&' && b != b'[' && b != b'\\');
-        if !plain {
+        if chunk.iter().fold(false, |any, &b| any | (b >= 0x80) | (b == b'%') | (b == b'&') | (b == b'[') | (b == b'\\')) {
             break;
         }
         at += 16;

@@ -71,7 +71,7 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     let start = at - text[..at].iter().rev().take(5).take_while(|b| b.is_ascii_hexdigit()).count();
     let head = start.checked_sub(1).map_or(b' ', |i| text[i]);
     let follows = *text.get(at + 1)?;
-    if is_word(head) || matches!(head, b':' | b'.') || !(follows.is_ascii_hexdigit() || follows == b':') {
+    if is_word(head) || head == b'.' || head == b':' && inside(text, start) || !(follows.is_ascii_hexdigit() || follows == b':') {
         return None;
     }
     let rest = &text[start..(start + 64).min(text.len())];
@@ -83,6 +83,9 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
         return None;
     }
     if pairs(body, b':') {
+        if body.iter().all(|b| matches!(b, b'0' | b':')) || body.iter().all(|b| matches!(b, b'f' | b'F' | b':')) {
+            return None;
+        }
         return Some(Hit { start, end: start + body.len(), kind: Kind::Mac, rule: MAC, weight: weight::SHAPE });
     }
     let body = match body {
@@ -91,7 +94,7 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     };
     let address: Ipv6Addr = std::str::from_utf8(body).ok()?.parse().ok()?;
     let hit = Hit { start, end: start + body.len(), kind: Kind::Ip, rule: V6, weight: weight::SHAPE };
-    if address.is_unspecified() || address.is_loopback() {
+    if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
         return None;
     }
     let groups = body.split(|&b| b == b':').filter(|g| !g.is_empty()).count();
@@ -99,6 +102,15 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     let allocated = matches!(address.segments()[0], 0x2000..=0x3FFF | 0x64 | 0xFC00..=0xFDFF | 0xFE80..=0xFEBF | 0xFF00..=0xFFFF);
     let sure = groups >= 6 || digit && groups >= 3 || digit && allocated || groups >= 2 && address.to_ipv4_mapped().is_some();
     (sure || (groups >= 2 && Before::read(text, start).keyed(Word::Ip))).then_some(hit)
+}
+
+/// Whether the `:` before `start` belongs to the same address: a hexadecimal group or another `:` stands before it. The word of
+/// a label (`ip:2001:db8::1`) is no such group.
+fn inside(text: &[u8], start: usize) -> bool {
+    let before = &text[..start - 1];
+    let word = before.iter().rev().take(8).take_while(|b| is_word(**b)).count();
+    let group = &before[before.len() - word..];
+    if word == 0 { before.ends_with(b":") } else { word <= 4 && group.iter().all(u8::is_ascii_hexdigit) }
 }
 
 /// Six or eight pairs of hexadecimal digits.
@@ -122,7 +134,7 @@ fn hardware(spot: &Spot) -> Option<Hit> {
     let (step, sep, len) = match group {
         2 => (3, b'-', 17),
         4 => (5, b'.', 14),
-        12 => (0, b' ', 12),
+        12 => (0, 0, 12),
         _ => return None,
     };
     let mut start = spot.start;
@@ -147,16 +159,17 @@ fn v4(spot: &Spot) -> Option<Hit> {
     if groups.len() < 4 || groups[1..4].iter().any(|g| g.sep != Sep::Dot) {
         return None;
     }
-    let (start, end) = (spot.start, spot.run.end(groups[3].to));
+    let (start, end) = (spot.start, spot.run.end(groups[3].to()));
     // `1. 2.3.4` and `1.\n2.3.4` are no addresses: dots only.
     let address: Ipv4Addr = std::str::from_utf8(&spot.text[start..end]).ok()?.parse().ok()?;
     if part_of_more(spot, end) || !names_someone(address) {
         return None;
     }
-    let small = address.octets().iter().all(|&o| o < 32);
-    let known = spot.before.near(Word::Ip);
-    let version = if small { !known || spot.before.near(Word::Version) } else { false };
-    if spot.before.keyed(Word::Version) && !spot.before.keyed(Word::Ip) || version {
+    // The smaller its numbers, the rather it is a version: then a word for an address must be there.
+    let below = |max| address.octets().iter().all(|&o| o < max);
+    let (keyed, near) = (spot.before.keyed(Word::Ip), spot.before.near(Word::Ip));
+    let known = keyed || near && (!below(32) || address.octets()[0] == 10) || !below(100);
+    if spot.before.keyed(Word::Version) && !keyed || !known || below(100) && !keyed && spot.before.near(Word::Version) {
         return None;
     }
     Some(Hit { start, end, kind: Kind::Ip, rule: V4, weight: weight::SHAPE })
@@ -164,7 +177,7 @@ fn v4(spot: &Spot) -> Option<Hit> {
 
 fn names_someone(address: Ipv4Addr) -> bool {
     let [a, ..] = address.octets();
-    a != 0 && a != 255 && address != Ipv4Addr::LOCALHOST && address != Ipv4Addr::new(127, 0, 1, 1)
+    a != 0 && a < 224 && !address.is_loopback()
 }
 
 /// A longer dotted number, a package's version (`1.2.3.4-5`), a file name.

@@ -20,22 +20,33 @@ pub(crate) enum Sep {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    /// Index of its first sign in the run, and behind its last.
-    pub(crate) from: usize,
-    pub(crate) to: usize,
+    from: u8,
+    to: u8,
     pub(crate) sep: Sep,
 }
 
 impl Group {
+    /// Index of its first sign in the run.
+    pub(crate) const fn from(&self) -> usize {
+        self.from as usize
+    }
+
+    /// Index behind its last sign.
+    pub(crate) const fn to(&self) -> usize {
+        self.to as usize
+    }
+
     pub(crate) const fn len(&self) -> usize {
-        self.to - self.from
+        (self.to - self.from) as usize
     }
 }
 
 /// See the module.
 pub(crate) struct Run {
     signs: [u8; CAP],
-    at: [usize; CAP],
+    /// Places relative to the first sign.
+    at: [u16; CAP],
+    start: usize,
     len: usize,
     groups: [Group; GROUPS],
     count: usize,
@@ -47,7 +58,7 @@ impl Run {
     /// Reads the run that begins at `start`, which is the first sign of a group.
     pub(crate) fn read(text: &[u8], start: usize) -> Self {
         let none = Group { from: 0, to: 0, sep: Sep::None };
-        let mut run = Self { signs: [0; CAP], at: [0; CAP], len: 0, groups: [none; GROUPS], count: 0, cut: false };
+        let mut run = Self { signs: [0; CAP], at: [0; CAP], start, len: 0, groups: [none; GROUPS], count: 0, cut: false };
         let mut at = start;
         let mut sep = Sep::None;
         while run.count < GROUPS {
@@ -60,14 +71,14 @@ impl Run {
                 }
                 letters += usize::from(text[at].is_ascii_alphabetic());
                 run.signs[run.len] = text[at].to_ascii_uppercase();
-                run.at[run.len] = at;
+                run.at[run.len] = u16::try_from(at - start).unwrap_or(u16::MAX);
                 run.len += 1;
                 at += 1;
             }
             if run.len == from {
                 break;
             }
-            run.groups[run.count] = Group { from, to: run.len, sep };
+            run.groups[run.count] = Group { from: small(from), to: small(run.len), sep };
             run.count += 1;
             // A word of more than five letters is prose, not a part of a number.
             let word = letters == run.len - from && letters > 5 && run.count > 1;
@@ -90,35 +101,55 @@ impl Run {
         &self.signs[..self.len]
     }
 
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
     pub(crate) fn groups(&self) -> &[Group] {
         &self.groups[..self.count]
     }
 
     /// Where in the text sign `i` stands.
     pub(crate) const fn place(&self, i: usize) -> usize {
-        self.at[i]
+        self.start + self.at[i] as usize
     }
 
     /// Where in the text the first `len` signs end.
     pub(crate) const fn end(&self, len: usize) -> usize {
-        self.at[len - 1] + 1
+        self.start + self.at[len - 1] as usize + 1
     }
 
     /// Whether a group ends behind the first `len` signs.
     pub(crate) fn ends(&self, len: usize) -> bool {
-        self.groups().iter().any(|g| g.to == len) && !(self.cut && len == self.len)
+        self.groups().iter().any(|g| g.to() == len) && !(self.cut && len == self.len)
     }
 
     /// The groups of the first `len` signs, if a group ends there.
     pub(crate) fn head(&self, len: usize) -> Option<&[Group]> {
-        let count = self.groups().iter().position(|g| g.to == len)?;
+        let count = self.groups().iter().position(|g| g.to() == len)?;
         (!(self.cut && len == self.len)).then(|| &self.groups[..=count])
+    }
+
+    /// Whether it begins with a date in the order year, month, day.
+    pub(crate) fn is_date(&self) -> bool {
+        let number = |g: &Group| crate::checks::number(&self.signs[g.from()..g.to()]);
+        match self.groups() {
+            [y, m, d, ..] if y.len() == 4 && m.len() == 2 && d.len() == 2 && m.sep == d.sep && self.digits() >= 8 => {
+                matches!(number(y), 1900..=2100) && number(m) <= 12 && number(d) <= 31
+            }
+            _ => false,
+        }
     }
 
     /// How many digits the run begins with.
     pub(crate) fn digits(&self) -> usize {
         self.signs().iter().take_while(|b| b.is_ascii_digit()).count()
     }
+}
+
+/// A run's index, which is below [`CAP`].
+fn small(n: usize) -> u8 {
+    u8::try_from(n).unwrap_or(u8::MAX)
 }
 
 /// The separator at `at` and its width in bytes. It has a letter or digit behind it.

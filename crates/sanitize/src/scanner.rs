@@ -1,10 +1,10 @@
 //! Where in the text may a value be, which rule is asked there, and which answer wins?
 //!
-//! One pass over the folded text jumps from trigger to trigger: a digit, `@`, `:` or `=`. Rules read a few dozen bytes
+//! One pass over the folded text jumps from trigger to trigger: a digit, `@`, `:`, `=` or `_`. Rules read a few dozen bytes
 //! around their trigger. Of overlapping hits the one of higher weight stays, then the longer one.
 
 use crate::{
-    Kind, Span, card, context::Before, crypto, email, fold::Folded, iban, national, net, personal, phone, run::Run, secret, vat,
+    Kind, Span, card, context::{Before, Keywords}, crypto, email, fold::Folded, iban, national, net, personal, phone, run::Run, secret, vat,
 };
 
 /// How sure a rule is; decides overlaps.
@@ -80,16 +80,28 @@ static TRIGGER: [bool; 256] = {
     table[b'@' as usize] = true;
     table[b':' as usize] = true;
     table[b'=' as usize] = true;
+    table[b'_' as usize] = true;
     table
 };
 
+fn trigger(text: &[u8], mut at: usize) -> Option<usize> {
+    // One branch for sixteen bytes without a trigger; digits and `:` are neighbours.
+    while let Some(chunk) = text.get(at..at + 16) {
+        if chunk.iter().fold(false, |any, &b| any | (b.wrapping_sub(b'0') <= 10) | (b == b'=') | (b == b'@') | (b == b'_')) {
+            break;
+        }
+        at += 16;
+    }
+    text[at..].iter().position(|&b| TRIGGER[b as usize]).map(|step| at + step)
+}
+
 fn find(text: &[u8]) -> Vec<Hit> {
     let mut hits = Vec::new();
-    secret::key_files(text, &mut hits);
-    let mut words = secret::Words::default();
+    secret::blocks(text, &mut hits);
+    let mut way = Way::default();
     let mut at = 0;
-    while let Some(step) = text[at..].iter().position(|&b| TRIGGER[b as usize]) {
-        at += step;
+    while let Some(next) = trigger(text, at) {
+        at = next;
         match text[at] {
             b'@' => {
                 hits.extend(email::at(text, at));
@@ -104,21 +116,30 @@ fn find(text: &[u8]) -> Vec<Hit> {
                 hits.extend(secret::assigned(text, at));
                 at += 1;
             }
-            _ => at = digit(text, at, &mut words, &mut hits),
+            b'_' => {
+                hits.extend(way.words.token(text, at));
+                at += 1;
+            }
+            _ => at = digit(text, at, &mut way, &mut hits),
         }
     }
     personal::rows(text, &mut hits);
     hits
 }
 
+/// What is remembered on the way through a text.
+#[derive(Default)]
+struct Way {
+    words: secret::Words,
+    keywords: Keywords,
+}
+
 /// Asks the rules that know groups of letters and digits; gives the place to go on from.
-fn digit(text: &[u8], at: usize, words: &mut secret::Words, hits: &mut Vec<Hit>) -> usize {
+fn digit(text: &[u8], at: usize, way: &mut Way, hits: &mut Vec<Hit>) -> usize {
     let start = at - text[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
     let end = at + text[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
     let first = hits.len();
-    if end - start >= 16 {
-        hits.extend(words.token(text, at));
-    }
+    hits.extend(way.words.token(text, at));
     if end - start >= 25 {
         hits.extend(crypto::address(text, start, end));
     }
@@ -127,7 +148,7 @@ fn digit(text: &[u8], at: usize, words: &mut secret::Words, hits: &mut Vec<Hit>)
             text,
             start,
             run: Run::read(text, start),
-            before: Before::read(text, start),
+            before: way.keywords.before(text, start),
             continued: continued(text, start),
         };
         iban::find(&spot, hits);

@@ -30,9 +30,19 @@ pub(crate) const RULES: &[RuleInfo] = &[
 /// Longest key file.
 const KEY_FILE_MAX: usize = 32 * 1024;
 
-/// Private keys between their BEGIN and END lines; to the end of the base64 text where the END line is missing.
-pub(crate) fn key_files(text: &[u8], hits: &mut Vec<Hit>) {
+/// Private keys between their BEGIN and END lines, to the end of the base64 text where the END line is missing; and keys that
+/// no trigger would find.
+pub(crate) fn blocks(text: &[u8], hits: &mut Vec<Hit>) {
     let mut done = 0;
+    // The ids of keys at Amazon are the one format that often has neither digit nor dash.
+    for head in [&b"AKIA"[..], b"ASIA"] {
+        for start in memchr::memmem::find_iter(text, head) {
+            let body = text[start + 4..].iter().take_while(|b| Body::Upper.takes(**b)).count();
+            if body == 16 && start.checked_sub(1).is_none_or(|i| !text[i].is_ascii_alphanumeric()) {
+                hits.push(Hit { start, end: start + 20, kind: Kind::Secret, rule: SERVICE, weight: weight::BLOCK });
+            }
+        }
+    }
     for start in memchr::memmem::find_iter(text, b"-----BEGIN ") {
         if start < done {
             continue;
@@ -52,16 +62,23 @@ pub(crate) fn key_files(text: &[u8], hits: &mut Vec<Hit>) {
             None => body + rest[body..].iter().take_while(|b| b.is_ascii_alphanumeric() || b"+/=\\ \r\n:,-".contains(b)).count(),
         };
         let len = rest[..len].trim_ascii_end().len();
+        // A mention of the first line is no key.
+        if rest[body.min(len)..len].iter().filter(|b| b.is_ascii_alphanumeric()).count() < 24 {
+            continue;
+        }
         done = start + len;
         hits.push(Hit { start, end: done, kind: Kind::Secret, rule: KEY_FILE, weight: weight::BLOCK });
     }
 }
 
-/// Remembers the last long word, so that a word of many digits is looked at once.
+/// Remembers the last word, so that a word of many digits is looked at once.
 #[derive(Default)]
 pub(crate) struct Words {
     end: usize,
 }
+
+/// Shortest key with a head, in bytes.
+const KEY_MIN: usize = 19;
 
 const fn in_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
@@ -76,6 +93,9 @@ impl Words {
         let floor = self.end.max(at.saturating_sub(512));
         let start = at - text[floor..at].iter().rev().take_while(|b| in_word(**b)).count();
         self.end = at + text[at..].iter().take(4096).take_while(|b| in_word(**b)).count();
+        if self.end - start < KEY_MIN {
+            return None;
+        }
         let word = &text[start..self.end];
         let mut fresh = true;
         for (i, &b) in word.iter().enumerate() {
@@ -94,7 +114,8 @@ fn known(word: &[u8], i: usize, _next: Option<u8>) -> Option<(&'static str, usiz
     if let Some(len) = jwt(rest) {
         return Some((JWT, len));
     }
-    let bucket = HEADS.iter().filter(|head| rest.starts_with(head.head.as_bytes()));
+    let first = rest.first();
+    let bucket = HEADS.iter().filter(|head| head.head.as_bytes().first() == first && rest.starts_with(head.head.as_bytes()));
     for head in bucket {
         let body = &rest[head.head.len()..];
         let len = body.iter().take_while(|b| head.body.takes(**b)).count();
@@ -150,17 +171,36 @@ const KEYS: &[&str] = &[
     "sharedaccesssignature", "sig", "schlussel", "geheimnis", "jeton", "cle", "凭证", "密钥", "令牌", "秘密鍵", "토큰",
 ];
 
-fn name(plain: &str) -> Option<Name> {
-    let bare: String = plain.chars().filter(|c| c.is_alphanumeric()).collect();
-    if bare.ends_with("authorization") {
+fn name(text: &[u8]) -> Option<Name> {
+    let mut buffer = [0; 64];
+    if text.is_ascii() {
+        let mut len = 0;
+        for b in text.iter().filter(|b| b.is_ascii_alphanumeric()).take(buffer.len()) {
+            buffer[len] = b.to_ascii_lowercase();
+            len += 1;
+        }
+        return named(&buffer[..len]);
+    }
+    let bare: String = plain_word(text).chars().filter(|c| c.is_alphanumeric()).collect();
+    named(bare.as_bytes())
+}
+
+fn named(bare: &[u8]) -> Option<Name> {
+    if bare.ends_with(b"authorization") {
         Some(Name::Authorization)
-    } else if PASSWORDS.iter().any(|end| bare.ends_with(end)) {
+    } else if ends_with_any(bare, PASSWORDS) {
         Some(Name::Password)
-    } else if KEYS.iter().any(|end| bare.ends_with(end)) {
+    } else if ends_with_any(bare, KEYS) {
         Some(Name::Key)
     } else {
         None
     }
+}
+
+fn ends_with_any(name: &[u8], ends: &[&str]) -> bool {
+    let tail = |bytes: &[u8]| bytes.last_chunk::<2>().copied();
+    let last = tail(name);
+    ends.iter().any(|end| tail(end.as_bytes()) == last && name.ends_with(end.as_bytes()))
 }
 
 /// A value behind the `:` or `=` at `at`, where the name before it says that it is secret.
@@ -178,7 +218,7 @@ pub(crate) fn assigned(text: &[u8], at: usize) -> Option<Hit> {
     while start < end && text[start] & 0xC0 == 0x80 {
         start += 1;
     }
-    let name = name(&plain_word(&text[start..end]))?;
+    let name = name(&text[start..end])?;
     let (from, to) = value(text, at, name)?;
     let word = &text[from..to];
     let right = match name {
@@ -196,7 +236,8 @@ fn quote(text: &[u8], from: usize) -> Option<u8> {
 /// Where the value behind `:` or `=` lies.
 fn value(text: &[u8], at: usize, name: Name) -> Option<(usize, usize)> {
     let mut from = at + 1;
-    if text[at] == b'=' && text.get(from) == Some(&b'=') {
+    let doubled = text.get(from) == Some(&text[at]) || at > 0 && text[at - 1] == text[at];
+    if doubled {
         return None;
     }
     from += text[from..].iter().take(6).take_while(|b| matches!(b, b' ' | b'\t' | b'=' | b'>')).count();
@@ -248,7 +289,7 @@ fn password(word: &[u8], quoted: bool, sign: u8) -> bool {
     let has = |class: fn(&u8) -> bool| word.iter().any(class);
     let (lower, upper, digit) = (has(u8::is_ascii_lowercase), has(u8::is_ascii_uppercase), has(u8::is_ascii_digit));
     let symbol = word.iter().any(|b| b.is_ascii_punctuation() && !matches!(b, b'_' | b'-' | b'.' | b'\'' | b'/' | b':'));
-    if word.contains(&b'(') && !quoted && (word.ends_with(b")") || word.contains(&b'.')) || word.contains(&b' ') && !(quoted && digit) {
+    if !quoted && call(word) || word.contains(&b' ') && !(quoted && digit) {
         return false;
     }
     if code(word) && !quoted {
@@ -267,7 +308,7 @@ fn placeholder(word: &[u8]) -> bool {
     let filler = word.iter().all(|b| matches!(b, b'*' | b'x' | b'X' | b'.' | b'-' | b'_' | b'?'));
     let variable = match word {
         [b'$', rest @ ..] => rest.first().is_some_and(|b| matches!(b, b'{' | b'(')) || rest.iter().all(|b| b.is_ascii_uppercase() || *b == b'_'),
-        [b'<', ..] | [b'{', b'{' | b'%', ..] | [b'{', .., b'}'] | [b'[', .., b']'] | [b'%', b's' | b'd'] => true,
+        [b'<' | b'{', ..] | [b'[', .., b']'] | [b'%', b's' | b'd'] => true,
         _ => false,
     };
     filler || variable
@@ -279,6 +320,12 @@ fn code(word: &[u8]) -> bool {
     let path = word.windows(2).any(|w| w == b"->" || w == b"::" || w == b"()" || w == b"[\"" || w == b"['" || w == b"=>");
     let member = name && word.split(|b| matches!(b, b'.' | b'_')).count() > 1 && !word.iter().any(u8::is_ascii_digit);
     path || member
+}
+
+/// A name with a bracket behind it: `getpass()`, `input("…`.
+fn call(word: &[u8]) -> bool {
+    let name = word.iter().take_while(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.')).count();
+    name >= 3 && word.get(name) == Some(&b'(')
 }
 
 /// Capitals in a row behind or before small letters, as in no name of camel case.
@@ -300,14 +347,16 @@ fn random(word: &[u8], min: usize) -> bool {
 
 /// A password in a sentence (`the password is hunter2`), whose first digit is at the spot.
 pub(crate) fn spoken(spot: &Spot, hits: &mut Vec<Hit>) {
-    let Some(from) = spot.before.value(Word::Password) else { return };
-    if spot.start - from > 24 || spot.text[from..spot.start].iter().any(u8::is_ascii_whitespace) {
+    let Some((keyword, from)) = spot.before.link(Word::Password) else { return };
+    let apart = spot.text[keyword..from].iter().any(|b| matches!(b, b'\n' | b'/' | b'.' | b'*' | b'=')) || keyword == from;
+    if apart || spot.start - from > 24 || spot.text[from..spot.start].iter().any(u8::is_ascii_whitespace) {
         return;
     }
     let to = from + bare(&spot.text[from..(from + 128).min(spot.text.len())]);
     let word = &spot.text[from..to];
     let mixed = word.iter().any(u8::is_ascii_alphabetic) && word.iter().any(u8::is_ascii_digit);
-    if to > spot.start && mixed && word.len() >= 6 && password(word, false, b':') {
+    let path = word.iter().any(|b| matches!(b, b'/' | b'\\')) || word.ends_with(b":");
+    if to > spot.start && mixed && !path && word.len() >= 6 && password(word, false, b':') {
         hits.push(Hit { start: from, end: to, kind: Kind::Secret, rule: SPOKEN, weight: weight::KEYED });
     }
 }

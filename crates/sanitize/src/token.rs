@@ -27,8 +27,10 @@ impl TokenKey {
 
     /// The token of a value in normal form: the same for the same kind and value, and not to be guessed without the key.
     pub(crate) fn token(&self, kind: Kind, normal: &str) -> String {
-        // The length is one HMAC takes, so `new_from_slice` has no other branch; an all-zero key would be a silent fault.
-        let mut mac = <Hmac<Sha256> as Mac>::new(&self.0.into());
+        // HMAC fills a short key up with zeros to its block (RFC 2104); done here, there is no length to refuse.
+        let mut block = [0; 64];
+        block[..32].copy_from_slice(&self.0);
+        let mut mac = <Hmac<Sha256> as Mac>::new(&block.into());
         mac.update(kind.as_str().as_bytes());
         mac.update(&[0]);
         mac.update(normal.as_bytes());

@@ -88,27 +88,36 @@ pub(crate) fn catalog(
     progress.begin(Stage::Catalog, Some(tally.seen));
     summarize_docs(draft, summarizer, &mut tally)?;
     let docs: HashMap<DocId, DocRow> = draft.docs()?.into_iter().map(|row| (row.known.doc, row)).collect();
-    let mut names = Names { key: TokenKey::new(vault.key().token_key()), found: BTreeMap::new(), shown: HashMap::new() };
+    let mut names =
+        Names { key: TokenKey::new(vault.key().token_key()), found: BTreeMap::new(), shown: HashMap::new() };
     let mut dirs: BTreeMap<(String, String), DirCard> = BTreeMap::new();
     for path in &paths {
         progress.item(&path.path);
-        if path.doc.is_none() && !matches!(path.reason.as_deref(), Some("permission" | "too_large" | "placeholder" | "io" | "changing")) {
+        if path.doc.is_none()
+            && !matches!(path.reason.as_deref(), Some("permission" | "too_large" | "placeholder" | "io" | "changing"))
+        {
             continue; // a link, a pipe, a device: not a document
         }
         let doc = path.doc.as_ref().and_then(|doc| docs.get(doc));
         let shown = names.show(&path.path)?;
         let root = if several_roots { Some(names.show(&path.root)?) } else { None };
-        let card = card(draft, path, doc, &shown, root.as_deref())?;
-        match draft.card(&path.root, &path.path)? {
-            Some((old_shown, old)) if old_shown == shown && old == card => tally.unchanged += 1,
+        let print = print(path, doc, &shown, root.as_deref());
+        match draft.card_print(&path.root, &path.path)? {
+            Some(old) if old == print => tally.unchanged += 1,
             old => {
-                if old.is_some() { tally.changed += 1 } else { tally.new += 1 }
-                draft.put_card(&path.root, &path.path, &shown, &card)?;
+                if old.is_some() {
+                    tally.changed += 1
+                } else {
+                    tally.new += 1
+                }
+                let card = card(draft, path, doc, &shown, root.as_deref())?;
+                draft.put_card(&path.root, &path.path, &shown, &card, print)?;
             }
         }
         add_to_dirs(&mut dirs, path, doc, &shown, root.as_deref());
     }
-    let lines = dirs.into_values().map(|card| Ok((card.path.clone(), card.root.clone().unwrap_or_default(), json(&card))));
+    let lines =
+        dirs.into_values().map(|card| Ok((card.path.clone(), card.root.clone().unwrap_or_default(), json(&card))));
     draft.put_dirs(&lines.collect::<Result<Vec<_>, StageError>>()?)?;
     draft.set_meta("catalog", bastion_sanitize::FINGERPRINT)?;
     let found: Vec<Found> = names.found.into_values().collect();
@@ -116,7 +125,26 @@ pub(crate) fn catalog(
     Ok(tally)
 }
 
-fn card(draft: &Draft, path: &PathRow, doc: Option<&DocRow>, shown: &str, root: Option<&str>) -> Result<String, StageError> {
+/// All that a card is made of, as one number: where it is the same, so is the card. A piece's name says its content.
+fn print(path: &PathRow, doc: Option<&DocRow>, shown: &str, root: Option<&str>) -> i64 {
+    use sha2::Digest;
+    let of_doc = doc.map(|row| {
+        let known = &row.known;
+        let first = (&known.mime, &known.status, &known.reason, &known.pages, &known.lang);
+        (first, &row.piece, row.chars, &row.title, &row.hidden, &row.summary)
+    });
+    let of_path = (path.doc, path.bytes, path.mtime_ns, path.status.as_str(), &path.reason);
+    let digest = sha2::Sha256::digest(json(&(shown, root, of_path, of_doc)));
+    i64::from_be_bytes(std::array::from_fn(|at| digest[at]))
+}
+
+fn card(
+    draft: &Draft,
+    path: &PathRow,
+    doc: Option<&DocRow>,
+    shown: &str,
+    root: Option<&str>,
+) -> Result<String, StageError> {
     let text = match doc {
         Some(row) if row.known.status == "ok" => {
             let piece = row.piece.as_deref().ok_or(StageError::Unsanitized { doc: row.known.doc })?;
@@ -151,7 +179,9 @@ fn card(draft: &Draft, path: &PathRow, doc: Option<&DocRow>, shown: &str, root: 
 /// The first characters of a text, never ending inside a token.
 fn head(text: &str) -> &str {
     let end = text.char_indices().nth(HEAD_CHARS).map_or(text.len(), |(at, _)| at);
-    let cut = bastion_sanitize::tokens(text).find(|token| token.start < end && end < token.end).map_or(end, |token| token.start);
+    let cut = bastion_sanitize::tokens(text)
+        .find(|token| token.start < end && end < token.end)
+        .map_or(end, |token| token.start);
     text[..cut].trim_end()
 }
 

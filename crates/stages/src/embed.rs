@@ -1,6 +1,7 @@
 //! From windows to vectors, where there is a model. Only windows whose text is new are embedded.
 
-use bastion_retrieval::{ChunkKey, Embedder, Role};
+use bastion_retrieval::ChunkKey;
+use bastion_retrieval::embed::{Embedder, Role};
 use bastion_store::{ChunkRow, DocRow, Draft, SanitizedText};
 use bastion_trust::Stage;
 
@@ -67,7 +68,9 @@ fn take_over(
     for (ord, like) in draft.chunks_like(chunk.print, model)? {
         let Some(row) = draft.doc_by_ord(ord)? else { continue };
         let Some(text) = text_of(draft, &row)? else { continue };
-        if slice(&text, &like) == part && index.writer(draft)?.copy_vector(ChunkKey { doc: ord, index: like.index }, key) {
+        if slice(&text, &like) == part
+            && index.writer(draft)?.copy_vector(ChunkKey { doc: ord, index: like.index }, key)
+        {
             return Ok(true);
         }
     }

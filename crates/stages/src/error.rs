@@ -13,7 +13,9 @@ use crate::summarize::SummarizeError;
 #[non_exhaustive]
 pub enum StageError {
     /// A root is gone or can't be looked into. Nothing is removed: it may only be unmounted.
-    #[error("the root {root} can't be read: {source}. Nothing was removed; mount it, or take it out of the manifest and sign again")]
+    #[error(
+        "the root {root} can't be read: {source}. Nothing was removed; mount it, or take it out of the manifest and sign again"
+    )]
     Root {
         /// The root as the manifest writes it.
         root: String,
@@ -21,7 +23,9 @@ pub enum StageError {
         source: io::Error,
     },
     /// A root that had files has none.
-    #[error("the root {root} is empty and had files before. Nothing was removed; if that is meant, run the sweep once with --accept-empty")]
+    #[error(
+        "the root {root} is empty and had files before. Nothing was removed; if that is meant, run the sweep once with --accept-empty"
+    )]
     EmptyRoot {
         /// The root as the manifest writes it.
         root: String,
@@ -44,7 +48,7 @@ pub enum StageError {
     },
     /// The embedding model failed.
     #[error(transparent)]
-    Embed(#[from] bastion_retrieval::EmbedError),
+    Embed(#[from] bastion_retrieval::embed::EmbedError),
     /// Sealing failed.
     #[error(transparent)]
     Seal(#[from] SealError),
@@ -60,7 +64,9 @@ pub enum StageError {
         source: bastion_sanitize::SanitizeError,
     },
     /// A text that was extracted is gone.
-    #[error("the extracted text of {doc} can't be read: {source}. Remove the output folder's extract/index.jsonl, and the next sweep reads the file again")]
+    #[error(
+        "the extracted text of {doc} can't be read: {source}. Remove the output folder's extract/index.jsonl, and the next sweep reads the file again"
+    )]
     LostText {
         /// The document.
         doc: DocId,
@@ -82,7 +88,9 @@ pub enum StageError {
         source: io::Error,
     },
     /// `sterilize` needs services that this version does not have.
-    #[error("the stage `sterilize` is not yet part of this version; write `sanitize` in the manifest and sign it again")]
+    #[error(
+        "the stage `sterilize` is not yet part of this version; write `sanitize` in the manifest and sign it again"
+    )]
     NotYet,
 }
 
@@ -94,6 +102,9 @@ impl StageError {
 
     /// Whether the stage stopped by itself to keep something from going on (fail closed).
     pub(crate) fn is_stop(&self) -> bool {
-        matches!(self, Self::Rules { .. } | Self::Unsanitized { .. } | Self::Vault(bastion_private::VaultError::Clash { .. }))
+        matches!(
+            self,
+            Self::Rules { .. } | Self::Unsanitized { .. } | Self::Vault(bastion_private::VaultError::Clash { .. })
+        )
     }
 }

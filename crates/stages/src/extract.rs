@@ -13,16 +13,16 @@ use bastion_private::{ExtractRow, ExtractStore, Vault};
 use bastion_store::{DocId, Draft, NewDoc, PathRow, PathStatus};
 use bastion_trust::{Admitted, Stage};
 
-use crate::open::{Content, RootDir, Unread};
+use crate::open::{RootDir, Stat, Unread};
 use crate::progress::Progress;
 use crate::{Settings, StageError, Tally, names};
 
 /// What a thread found out about one path.
 enum Done {
     /// The bytes are known already, or another thread is at them.
-    Known(Content, DocId),
+    Known(Stat, DocId),
     /// Read by a reader.
-    Read(Content, DocId, Box<ExtractRow>),
+    Read(Stat, DocId, Box<ExtractRow>),
     /// Not read.
     Unread(Unread),
 }
@@ -56,7 +56,8 @@ pub(crate) fn extract(
     })?;
     let mut roots = HashMap::new();
     for root in admitted.roots() {
-        let opened = RootDir::open(&root.path).map_err(|source| StageError::Root { root: root.label.clone(), source })?;
+        let opened =
+            RootDir::open(&root.path).map_err(|source| StageError::Root { root: root.label.clone(), source })?;
         roots.insert(root.label.clone(), opened);
     }
     let reader = Reader {
@@ -72,7 +73,7 @@ pub(crate) fn extract(
         },
         started: Mutex::new(HashSet::new()),
     };
-    run(&reader, work, settings.workers, draft, extracts, progress, &mut tally)?;
+    run(&reader, &work, settings.workers, draft, extracts, progress, &mut tally)?;
     tally.unchanged = tally.seen.saturating_sub(tally.changed);
     Ok(tally)
 }
@@ -88,8 +89,10 @@ pub(crate) fn print(settings: &Settings, admitted: &Admitted) -> String {
 fn pending(draft: &Draft, print: &str) -> Result<Vec<PathRow>, StageError> {
     let stale: HashSet<DocId> = draft.docs_read_otherwise(print)?.into_iter().map(|row| row.known.doc).collect();
     let mut rows = draft.paths()?;
-    rows.retain(|row| {
-        row.status == PathStatus::Pending || row.status == PathStatus::Ok && row.doc.is_none_or(|doc| stale.contains(&doc))
+    rows.retain(|row| match row.status {
+        PathStatus::Pending => true,
+        PathStatus::Ok => row.doc.is_none_or(|doc| stale.contains(&doc)),
+        PathStatus::Skipped => row.reason.as_deref().is_some_and(Unread::is_worth_a_try),
     });
     Ok(rows)
 }
@@ -107,7 +110,7 @@ struct Reader<'a> {
 
 fn run(
     reader: &Reader<'_>,
-    work: Vec<PathRow>,
+    work: &[PathRow],
     workers: usize,
     draft: &mut Draft,
     extracts: &mut ExtractStore,
@@ -119,7 +122,7 @@ fn run(
     let shared = Mutex::new(extracts);
     std::thread::scope(|threads| {
         for _ in 0..workers.clamp(1, work.len()) {
-            let (send, work, next, broken, shared) = (send.clone(), &work, &next, &broken, &shared);
+            let (send, next, broken, shared) = (send.clone(), &next, &broken, &shared);
             threads.spawn(move || {
                 while let Some(row) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if broken.load(Ordering::Relaxed) {
@@ -128,7 +131,7 @@ fn run(
                     progress.item(&row.path);
                     let done = reader.read(row, shared);
                     broken.fetch_or(done.is_err(), Ordering::Relaxed);
-                    if send.send((row.clone(), done)).is_err() {
+                    if send.send((row, done)).is_err() {
                         break;
                     }
                 }
@@ -138,7 +141,7 @@ fn run(
         let mut result = Ok(());
         for (row, done) in receive {
             if result.is_ok() {
-                result = done.and_then(|done| keep(row, done, draft, &shared, tally));
+                result = done.and_then(|done| keep(row, done, draft, tally));
                 broken.fetch_or(result.is_err(), Ordering::Relaxed);
             }
         }
@@ -157,11 +160,11 @@ impl Reader<'_> {
         };
         let doc = self.vault.key().doc_id(&content.bytes);
         if !lock(&self.started).insert(doc) {
-            return Ok(Done::Known(content, doc));
+            return Ok(Done::Known(content.stat, doc));
         }
         if let Some(known) = lock(extracts).row(&doc, self.print) {
             let known = Box::new(known.clone());
-            return Ok(Done::Read(content, doc, known));
+            return Ok(Done::Read(content.stat, doc, known));
         }
         let job = Job { name: names::file_name(&row.path), bytes: &content.bytes, limits: self.limits };
         let outcome = self.pool.extract(job)?;
@@ -172,7 +175,7 @@ impl Reader<'_> {
             extracts.write_text(&doc, &text).map_err(|source| StageError::Io { path: dir(), source })?;
         }
         extracts.put(row.clone()).map_err(|source| StageError::Io { path: dir(), source })?;
-        Ok(Done::Read(Content { bytes: Vec::new(), ..content }, doc, Box::new(row)))
+        Ok(Done::Read(content.stat, doc, Box::new(row)))
     }
 }
 
@@ -220,16 +223,9 @@ fn describe(doc: DocId, print: &str, outcome: Outcome) -> (ExtractRow, Option<St
     }
 }
 
-fn keep(
-    mut row: PathRow,
-    done: Done,
-    draft: &mut Draft,
-    extracts: &Mutex<&mut ExtractStore>,
-    tally: &mut Tally,
-) -> Result<(), StageError> {
-    let before = row.doc;
-    let stat = match &done {
-        Done::Known(content, _) | Done::Read(content, ..) => content.stat,
+fn keep(before: &PathRow, done: Done, draft: &mut Draft, tally: &mut Tally) -> Result<(), StageError> {
+    let mut row = before.clone();
+    match done {
         Done::Unread(unread) => {
             tally.skip(unread.reason());
             row.status = PathStatus::Skipped;
@@ -237,24 +233,25 @@ fn keep(
             if matches!(unread, Unread::TooLarge) {
                 row.doc = None; // what it held before is not what it holds now
             }
-            return Ok(draft.put_path(&row)?);
         }
-    };
-    (row.bytes, row.mtime_ns, row.ctime_ns, row.inode) = (stat.bytes, stat.mtime_ns, stat.ctime_ns, stat.inode);
-    (row.status, row.reason) = (PathStatus::Ok, None);
-    match done {
-        Done::Known(_, doc) => row.doc = Some(doc),
-        Done::Read(_, doc, found) => {
-            row.doc = Some(doc);
+        Done::Known(stat, doc) => note(&mut row, stat, doc),
+        Done::Read(stat, doc, found) => {
+            note(&mut row, stat, doc);
             keep_doc(&found, draft, tally)?;
         }
-        Done::Unread(_) => {}
     }
-    let _ = extracts;
-    if before != row.doc && before.is_some() {
+    if before.doc.is_some() && before.doc != row.doc {
         tally.changed += 1;
     }
-    Ok(draft.put_path(&row)?)
+    if row != *before {
+        draft.put_path(&row)?;
+    }
+    Ok(())
+}
+
+fn note(row: &mut PathRow, stat: Stat, doc: DocId) {
+    (row.bytes, row.mtime_ns, row.ctime_ns, row.inode) = (stat.bytes, stat.mtime_ns, stat.ctime_ns, stat.inode);
+    (row.status, row.reason, row.doc) = (PathStatus::Ok, None, Some(doc));
 }
 
 /// Notes what the readers said of a document, where that is news.

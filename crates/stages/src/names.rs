@@ -69,7 +69,16 @@ mod tests {
 
     #[test]
     fn every_name_comes_back_and_no_two_become_one() {
-        let names: [&[u8]; 8] = [b"a b.md", b"a_b.md", b"README.md", b"readme.md", b"caf\xc3\xa9", b"cafe\xcc\x81", b"x\xff\xfey", b"x\\xffy"];
+        let names: [&[u8]; 8] = [
+            b"a b.md",
+            b"a_b.md",
+            b"README.md",
+            b"readme.md",
+            b"caf\xc3\xa9",
+            b"cafe\xcc\x81",
+            b"x\xff\xfey",
+            b"x\\xffy",
+        ];
         let mut seen = std::collections::HashSet::new();
         for name in names {
             let path = Path::new(OsStr::from_bytes(name));

@@ -56,17 +56,22 @@ pub(crate) enum Unread {
     /// It changed each time it was read.
     Unstable,
     /// The disk failed.
-    Io(io::Error),
+    Io,
 }
 
 impl Unread {
+    /// Whether a file that was skipped for this reason may be readable now without looking different.
+    pub(crate) fn is_worth_a_try(reason: &str) -> bool {
+        matches!(reason, "permission" | "gone" | "too_large" | "changing" | "io")
+    }
+
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Permission => "permission",
             Self::Gone => "gone",
             Self::TooLarge => "too_large",
             Self::Unstable => "changing",
-            Self::Io(_) => "io",
+            Self::Io => "io",
         }
     }
 }
@@ -86,7 +91,7 @@ impl RootDir {
                 return Err(Unread::TooLarge);
             }
             let mut bytes = Vec::with_capacity(usize::try_from(before.bytes).unwrap_or(0));
-            (&mut file).take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(Unread::Io)?;
+            (&mut file).take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(|_| Unread::Io)?;
             if bytes.len() as u64 == before.bytes && regular(&file)? == before {
                 return Ok(Content { bytes, stat: before });
             }
@@ -108,13 +113,13 @@ impl RootDir {
             Ok(fd) => Ok(File::from(fd)),
             Err(Errno::ACCESS | Errno::PERM) => Err(Unread::Permission),
             Err(Errno::NOENT | Errno::LOOP | Errno::XDEV | Errno::NOTDIR | Errno::NXIO) => Err(Unread::Gone),
-            Err(error) => Err(Unread::Io(error.into())),
+            Err(_) => Err(Unread::Io),
         }
     }
 }
 
 fn regular(file: &File) -> Result<Stat, Unread> {
-    let meta = file.metadata().map_err(Unread::Io)?;
+    let meta = file.metadata().map_err(|_| Unread::Io)?;
     if meta.is_file() { Ok(Stat::of(&meta)) } else { Err(Unread::Gone) }
 }
 

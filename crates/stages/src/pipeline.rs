@@ -9,9 +9,9 @@ use std::time::Instant;
 use bastion_extract::ExternalReaders;
 use bastion_host::clock::Clock;
 use bastion_private::{ExtractStore, Vault, VaultPlace};
-use bastion_retrieval::{EmbedError, Embedder};
+use bastion_retrieval::embed::{EmbedError, Embedder};
 use bastion_store::{Committed, Draft, Layout};
-use bastion_sweep::{Job, Runner, StageReport, StageStatus};
+use bastion_sweep::{Job, Report, Runner, StageReport, StageStatus};
 use bastion_trust::{Admitted, Stage};
 
 use crate::index::NextIndex;
@@ -90,7 +90,7 @@ impl Pipeline {
 }
 
 impl Runner for Pipeline {
-    fn run(&mut self, job: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn run(&mut self, job: &Job<'_>, report: &mut Report<'_>) -> ControlFlow<()> {
         let Some((last, earlier)) = job.stages.split_last() else { return ControlFlow::Continue(()) };
         let first = job.stages[0];
         let started = Instant::now();
@@ -114,7 +114,12 @@ impl Runner for Pipeline {
 }
 
 impl<'a> Run<'a> {
-    fn begin(job: &Job<'a>, settings: &'a Settings, progress: &'a dyn Progress, clock: &'a dyn Clock) -> Result<Self, StageError> {
+    fn begin(
+        job: &Job<'a>,
+        settings: &'a Settings,
+        progress: &'a dyn Progress,
+        clock: &'a dyn Clock,
+    ) -> Result<Self, StageError> {
         let layout = Layout::new(job.out);
         let has_stores = layout.current().exists() || layout.extract().join("index.jsonl").exists();
         let place = settings.vaults.of(job.admitted.manifest().id.as_str(), layout.out());
@@ -171,13 +176,22 @@ impl<'a> Run<'a> {
             Stage::Sterilize => return Err(StageError::NotYet),
             Stage::Chunk => chunk::chunk(draft, index, progress)?,
             Stage::Embed => match &settings.embedder {
-                Some(embedding) => embed::embed(&*(embedding.open)()?, embedding.host.as_deref(), draft, index, progress)?,
+                Some(embedding) => {
+                    embed::embed(&*(embedding.open)()?, embedding.host.as_deref(), draft, index, progress)?
+                }
                 None => return Ok(None),
             },
             Stage::Catalog => {
                 self.forget_orphans()?;
                 let several = admitted.roots().len() > 1;
-                catalog::catalog(&mut self.draft, &self.vault, settings.summarizer.as_deref(), several, progress, clock)?
+                catalog::catalog(
+                    &mut self.draft,
+                    &self.vault,
+                    settings.summarizer.as_deref(),
+                    several,
+                    progress,
+                    clock,
+                )?
             }
             Stage::Seal => {
                 let Some(seal) = &settings.seal else { return Ok(None) };

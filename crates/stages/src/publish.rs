@@ -8,7 +8,12 @@ use bastion_store::{Committed, Layout};
 use crate::{StageError, catalog, seal};
 
 /// Writes every file that is made from the generation, and removes what is no longer part of it from every store.
-pub(crate) fn publish(committed: &Committed, layout: &Layout, extracts: &mut ExtractStore, vault: &Vault) -> Result<(), StageError> {
+pub(crate) fn publish(
+    committed: &Committed,
+    layout: &Layout,
+    extracts: &mut ExtractStore,
+    vault: &Vault,
+) -> Result<(), StageError> {
     committed.export()?;
     let live = committed.docs()?;
     extracts.finish(&live, &committed.doc_paths()?).map_err(StageError::io(layout.extract()))?;

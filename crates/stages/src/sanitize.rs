@@ -36,7 +36,8 @@ pub(crate) fn sanitize(
     progress.begin(Stage::Sanitize, Some(work.len() as u64));
     let (_, with_text, _) = draft.counts()?;
     let redone = work.iter().filter(|row| row.piece.is_some()).count() as u64;
-    let mut tally = Tally { unchanged: with_text - redone, changed: redone, new: work.len() as u64 - redone, ..Tally::default() };
+    let mut tally =
+        Tally { unchanged: with_text - redone, changed: redone, new: work.len() as u64 - redone, ..Tally::default() };
     tally.seen = tally.unchanged + work.len() as u64;
     if work.is_empty() {
         return Ok(tally);
@@ -63,7 +64,12 @@ pub(crate) fn sanitize(
 pub(crate) fn hidden(found: &[Found]) -> Vec<Hidden<'_>> {
     found
         .iter()
-        .map(|found| Hidden { token: &found.token, kind: found.kind.as_str(), value: &found.value, normalised: &found.normal })
+        .map(|found| Hidden {
+            token: &found.token,
+            kind: found.kind.as_str(),
+            value: &found.value,
+            normalised: &found.normal,
+        })
         .collect()
 }
 
@@ -104,7 +110,12 @@ fn run(
     })
 }
 
-fn one(row: &DocRow, pieces: &bastion_store::Pieces, extracts: &ExtractStore, key: &TokenKey) -> Result<Done, StageError> {
+fn one(
+    row: &DocRow,
+    pieces: &bastion_store::Pieces,
+    extracts: &ExtractStore,
+    key: &TokenKey,
+) -> Result<Done, StageError> {
     let doc = &row.known.doc;
     let text = extracts.text(doc).map_err(|source| StageError::LostText { doc: *doc, source })?;
     let rules = |text: &str| apply_rules(text, key).map_err(|source| StageError::Rules { doc: *doc, source });

@@ -31,7 +31,9 @@ pub struct SealSettings {
 #[non_exhaustive]
 pub enum SealError {
     /// There is a recipient and nobody who signs.
-    #[error("FREEAGENT_OWNER_RECIPIENT is set and SEAL_SIGN_KEY is not: set it to the PEM file of a P-256 key, so that a bundle can be told from a forged one")]
+    #[error(
+        "FREEAGENT_OWNER_RECIPIENT is set and SEAL_SIGN_KEY is not: set it to the PEM file of a P-256 key, so that a bundle can be told from a forged one"
+    )]
     NoSigner,
     /// The recipient is none.
     #[error("FREEAGENT_OWNER_RECIPIENT is no age recipient (age1…): {why}")]
@@ -188,7 +190,8 @@ fn write_bundle(
     fill(&mut tar, manifest_digest, draft, path)?;
     let Hashed { inner, hash } = tar.into_inner().map_err(io)?;
     let sealed = inner.finish().map_err(io)?;
-    let file = sealed.finish().and_then(|file| file.into_inner().map_err(io::IntoInnerError::into_error)).map_err(io)?;
+    let file =
+        sealed.finish().and_then(|file| file.into_inner().map_err(io::IntoInnerError::into_error)).map_err(io)?;
     file.sync_all().map_err(io)?;
     Ok(hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -202,7 +205,12 @@ struct ChunkLine {
     end: u64,
 }
 
-fn fill<W: Write>(tar: &mut tar::Builder<W>, manifest_digest: &str, draft: &Draft, path: &Path) -> Result<(), StageError> {
+fn fill<W: Write>(
+    tar: &mut tar::Builder<W>,
+    manifest_digest: &str,
+    draft: &Draft,
+    path: &Path,
+) -> Result<(), StageError> {
     let mut add = |name: &str, bytes: &[u8]| -> Result<(), StageError> {
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes.len() as u64);
@@ -284,13 +292,15 @@ fn unpack(bundle: &Path, identities: &[Box<dyn age::Identity + Send + Sync>], to
     let io = |source| SealError::Io { path: bundle.to_owned(), source };
     let locked = |source| SealError::Locked { path: bundle.to_owned(), source };
     let decryptor = age::Decryptor::new(BufReader::new(File::open(bundle).map_err(io)?)).map_err(locked)?;
-    let opened = decryptor.decrypt(identities.iter().map(|identity| identity.as_ref() as &dyn age::Identity)).map_err(locked)?;
+    let opened =
+        decryptor.decrypt(identities.iter().map(|identity| identity.as_ref() as &dyn age::Identity)).map_err(locked)?;
     let mut archive = tar::Archive::new(zstd::Decoder::new(opened).map_err(io)?);
     let mut count = 0;
     for entry in archive.entries().map_err(io)? {
         let mut entry = entry.map_err(io)?;
         let name = entry.path().map_err(io)?.into_owned();
-        let plain = entry.header().entry_type().is_file() && name.components().all(|part| matches!(part, Component::Normal(_)));
+        let plain =
+            entry.header().entry_type().is_file() && name.components().all(|part| matches!(part, Component::Normal(_)));
         if !plain {
             return Err(SealError::Foreign { path: bundle.to_owned(), entry: name.display().to_string() });
         }

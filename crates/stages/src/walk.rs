@@ -38,12 +38,21 @@ struct Listing {
 }
 
 /// Compares the roots with what the store knows, and notes what is new, changed and gone.
-pub(crate) fn walk(admitted: &Admitted, settings: &Settings, draft: &mut Draft, vault: &Vault) -> Result<Tally, StageError> {
+pub(crate) fn walk(
+    admitted: &Admitted,
+    settings: &Settings,
+    draft: &mut Draft,
+    vault: &Vault,
+) -> Result<Tally, StageError> {
     let own = own_folders(settings, draft.layout().out(), vault);
     let scope = Arc::new(admitted.scope().clone());
     let (listed, known) = std::thread::scope(|threads| {
         let lister = threads.spawn(|| {
-            admitted.roots().iter().map(|root| list(root, &scope, &own, settings.workers)).collect::<Result<Vec<_>, _>>()
+            admitted
+                .roots()
+                .iter()
+                .map(|root| list(root, &scope, &own, settings.workers))
+                .collect::<Result<Vec<_>, _>>()
         });
         let known = draft.paths();
         (lister.join(), known)
@@ -103,7 +112,7 @@ fn compare(root: &str, listing: Listing, before: &[&PathRow], tally: &mut Tally,
 }
 
 fn note(root: &str, item: Found, old: Option<&PathRow>, tally: &mut Tally, changes: &mut Changes) {
-    let mut row = PathRow {
+    let row = PathRow {
         root: root.to_owned(),
         path: item.path,
         bytes: item.stat.bytes,
@@ -122,20 +131,16 @@ fn note(root: &str, item: Found, old: Option<&PathRow>, tally: &mut Tally, chang
         return;
     };
     let same = (old.bytes, old.mtime_ns, old.ctime_ns, old.inode) == (row.bytes, row.mtime_ns, row.ctime_ns, row.inode);
-    if item.skip.is_none() && same && old.status != PathStatus::Skipped {
-        tally.unchanged += 1;
-        return;
+    match item.skip {
+        // What was skipped for a reason that only reading can show to be over is tried again by extract.
+        None if same => tally.unchanged += 1,
+        None => {
+            tally.changed += 1;
+            changes.put.push(row);
+        }
+        Some(_) if same && old.reason == row.reason && old.status == row.status => {}
+        Some(_) => changes.put.push(row),
     }
-    if item.skip.is_none() && same {
-        // Skipped before for a reason that only reading can show to be over.
-        row.status = PathStatus::Pending;
-        tally.unchanged += 1;
-    } else if item.skip.is_none() {
-        tally.changed += 1;
-    } else if same && old.reason == row.reason && old.status == row.status {
-        return;
-    }
-    changes.put.push(row);
 }
 
 /// A known path that was not found: gone, unless its folder could not be looked into.
@@ -156,7 +161,12 @@ fn leave(row: &PathRow, unread: &[String], tally: &mut Tally, changes: &mut Chan
 }
 
 /// Everything in scope below `root`.
-fn list(root: &ResolvedRoot, scope: &Arc<Scope>, own: &Arc<HashSet<(u64, u64)>>, threads: usize) -> Result<Listing, StageError> {
+fn list(
+    root: &ResolvedRoot,
+    scope: &Arc<Scope>,
+    own: &Arc<HashSet<(u64, u64)>>,
+    threads: usize,
+) -> Result<Listing, StageError> {
     let missing = |source| StageError::Root { root: root.label.clone(), source };
     let meta = fs::metadata(&root.path).map_err(missing)?;
     if !meta.is_dir() {
@@ -175,7 +185,8 @@ fn list(root: &ResolvedRoot, scope: &Arc<Scope>, own: &Arc<HashSet<(u64, u64)>>,
                 return true;
             }
             let below = relative(&base, entry.path());
-            prune_scope.may_hold(&label, &below) && entry.metadata().map_or(true, |meta| !own.contains(&(meta.dev(), meta.ino())))
+            prune_scope.may_hold(&label, &below)
+                && entry.metadata().map_or(true, |meta| !own.contains(&(meta.dev(), meta.ino())))
         })
         .build_parallel();
     let all = Mutex::new(Listing::default());

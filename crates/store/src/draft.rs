@@ -46,6 +46,9 @@ impl Draft {
         }
         let mut base = served::current(layout)?;
         remove_other_generations(layout, base.as_deref())?;
+        for dir in [layout.out().to_owned(), layout.index(), layout.sanitize(), layout.pieces(), layout.catalog()] {
+            remove_temporaries(&dir)?;
+        }
         let mut rows_path = layout.index().join("rows.db");
         let mut opened = None;
         if let Some(name) = &base {
@@ -252,19 +255,19 @@ impl Draft {
         self.execute("DELETE FROM doc WHERE ord = ?1", &[&ord])
     }
 
-    /// The sanitized path and the card of a path, where they are kept.
-    pub fn card(&self, root: &str, path: &str) -> Result<Option<(String, String)>, StoreError> {
+    /// What the card of a path was made of, where it has one.
+    pub fn card_print(&self, root: &str, path: &str) -> Result<Option<i64>, StoreError> {
         self.rows
-            .prepare_cached("SELECT shown, card FROM path WHERE root = ?1 AND path = ?2 AND card IS NOT NULL")
-            .and_then(|mut query| query.query_row([root, path], |row| Ok((row.get(0)?, row.get(1)?))).optional())
+            .prepare_cached("SELECT card_print FROM path WHERE root = ?1 AND path = ?2 AND card IS NOT NULL")
+            .and_then(|mut query| query.query_row([root, path], |row| row.get(0)).optional())
             .map_err(failed(&self.rows_path))
     }
 
-    /// Keeps the card of a path and the sanitized path it is found under.
-    pub fn put_card(&mut self, root: &str, path: &str, shown: &str, card: &str) -> Result<(), StoreError> {
+    /// Keeps the card of a path, the sanitized path it is found under, and a print of what it was made of.
+    pub fn put_card(&mut self, root: &str, path: &str, shown: &str, card: &str, print: i64) -> Result<(), StoreError> {
         self.execute(
-            "UPDATE path SET shown = ?3, card = ?4 WHERE root = ?1 AND path = ?2",
-            &[&root, &path, &shown, &card],
+            "UPDATE path SET shown = ?3, card = ?4, card_print = ?5 WHERE root = ?1 AND path = ?2",
+            &[&root, &path, &shown, &card, &print],
         )
     }
 
@@ -530,6 +533,11 @@ fn link_over(piece: &Path, name: &Path) -> Result<(), StoreError> {
         Err(_) => fs::copy(piece, &temporary).map(|_| ()),
     };
     made.and_then(|()| fs::rename(&temporary, name)).map_err(StoreError::io(name))
+}
+
+/// A crash in the middle of a replacement leaves the new file under its temporary name.
+fn remove_temporaries(dir: &Path) -> Result<(), StoreError> {
+    if dir.is_dir() { keep_only(dir, |name| !(name.starts_with('.') && name.ends_with(".tmp"))) } else { Ok(()) }
 }
 
 fn remove_other_generations(layout: &Layout, keep: Option<&str>) -> Result<(), StoreError> {

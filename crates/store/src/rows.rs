@@ -22,7 +22,7 @@ CREATE TABLE doc (
 CREATE TABLE path (
   id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL,
   bytes INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
-  doc BLOB, status TEXT NOT NULL, reason TEXT, shown TEXT, card TEXT,
+  doc BLOB, status TEXT NOT NULL, reason TEXT, shown TEXT, card TEXT, card_print INTEGER,
   UNIQUE (root, path)
 );
 CREATE INDEX path_doc ON path (doc);

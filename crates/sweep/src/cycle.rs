@@ -88,9 +88,9 @@ impl Tally {
     /// Counts a run in and says what the state is after it.
     fn settle(&mut self, out: &Path, started: Timestamp, finished: Timestamp, error: Option<String>) -> RunState {
         // A restarted process goes on counting where the one before it stopped.
-        let before = self.failures.unwrap_or_else(|| {
-            RunState::read(out).ok().flatten().map_or(0, |state| state.consecutive_failures)
-        });
+        let before = self
+            .failures
+            .unwrap_or_else(|| RunState::read(out).ok().flatten().map_or(0, |state| state.consecutive_failures));
         let failures = if error.is_some() { before.saturating_add(1) } else { 0 };
         self.failures = Some(failures);
         self.runs += 1;

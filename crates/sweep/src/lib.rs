@@ -17,7 +17,8 @@ pub mod state;
 mod cycle;
 mod sweep;
 
+pub use cycle::{LOCK, RUN_LOG};
 pub use record::v1::{GateRecord, LockReclaimed, RefusalRecord, RunRecord, StageRecord};
-pub use runner::{Counts, Job, Runner, StageReport, StageStatus};
-pub use state::{RunState, Status, status};
+pub use runner::{Counts, Job, Report, Runner, StageReport, StageStatus};
+pub use state::{RunState, STATE, Status, status};
 pub use sweep::{Ended, Event, Sweep, SweepSettings, exit_status};

@@ -19,13 +19,16 @@ pub struct Job<'a> {
     pub stages: &'a [Stage],
 }
 
+/// Takes a stage's report and says whether the run goes on.
+pub type Report<'a> = dyn FnMut(StageReport) -> ControlFlow<()> + 'a;
+
 /// Does the work of a run.
 pub trait Runner {
     /// Runs the job's stages in order and reports each as it ends. A report is answered with
     /// [`ControlFlow::Break`] when it ends the run, and then no later stage may start: `report(…)?` does that.
     ///
     /// A stage is never interrupted. One that is not reported counts as one that failed.
-    fn run(&mut self, job: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>) -> ControlFlow<()>;
+    fn run(&mut self, job: &Job<'_>, report: &mut Report<'_>) -> ControlFlow<()>;
 }
 
 /// How a stage ended.

@@ -14,8 +14,8 @@ use bastion_host::{files, jsonl};
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData,
-    RevocationReason, RevokedCertParams, SanType, SerialNumber, SubjectPublicKeyInfo,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    PublicKeyData, RevocationReason, RevokedCertParams, SanType, SerialNumber, SubjectPublicKeyInfo,
 };
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -404,7 +404,8 @@ impl Ca {
 
     fn append(&self, event: &Event) -> Result<(), CaError> {
         let path = self.record_path();
-        let line = serde_json::to_string(event).map_err(|error| FileError { path: path.clone(), source: error.into() })?;
+        let line =
+            serde_json::to_string(event).map_err(|error| FileError { path: path.clone(), source: error.into() })?;
         Ok(jsonl::append(&path, &line).map_err(FileError::at(&path))?)
     }
 }

@@ -4,6 +4,9 @@
 //! printed form of the subject, is no common name. Everything that two readers may read differently is refused:
 //! bytes behind the certificate, an extension that is there twice, two signature algorithms that differ.
 
+use std::path::Path;
+
+use bastion_host::files::read_capped;
 use rustls_pki_types::CertificateDer;
 use x509_parser::asn1_rs::{Oid, oid};
 use x509_parser::certificate::X509Certificate;
@@ -94,7 +97,41 @@ pub(crate) fn describe(name: &X509Name<'_>) -> String {
     if names.is_empty() { "(no CN)".to_owned() } else { names.join("+") }
 }
 
+/// What a certificate file says of its first certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateInfo {
+    /// Its one common name, where it has exactly one.
+    pub cn: Option<CommonName>,
+    /// Its serial number, lower-case hex.
+    pub serial: String,
+    /// Its first second.
+    pub not_before: jiff::Timestamp,
+    /// Its last second.
+    pub not_after: jiff::Timestamp,
+}
+
+/// Reads a certificate file for its name and dates. Says nothing of whether it can be trusted.
+///
+/// # Errors
+/// `cert_unreadable`.
+pub fn inspect(path: &Path) -> Result<CertificateInfo, Fault> {
+    let unreadable = |why: String| Fault::new(RefusalCode::CertUnreadable, format!("{}: {why}", path.display()));
+    let pem = read_capped(path, MAX_CERT_BYTES).map_err(|error| unreadable(error.to_string()))?;
+    let chain = from_pem(&pem).map_err(unreadable)?;
+    let leaf = parse(&chain[0]).map_err(unreadable)?;
+    Ok(CertificateInfo {
+        cn: common_name(leaf.subject()).ok(),
+        serial: crate::manifest::hex(leaf.raw_serial()),
+        not_before: time(leaf.validity().not_before.timestamp()),
+        not_after: time(leaf.validity().not_after.timestamp()),
+    })
+}
+
 /// Seconds since 1970 as a time.
 pub(crate) fn time(seconds: i64) -> jiff::Timestamp {
-    jiff::Timestamp::from_second(seconds).unwrap_or(if seconds < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX })
+    jiff::Timestamp::from_second(seconds).unwrap_or(if seconds < 0 {
+        jiff::Timestamp::MIN
+    } else {
+        jiff::Timestamp::MAX
+    })
 }

@@ -56,7 +56,12 @@ pub(crate) struct Trust<'t> {
 /// # Errors
 /// The fault of the path that came furthest: `not_chained` where none reaches a root by signatures and CA rights,
 /// else `expired`, `not_yet_valid` or `revoked`.
-pub(crate) fn judge(chain: &[CertificateDer<'_>], trust: &Trust<'_>, usage: Usage, now: Timestamp) -> Result<Window, Fault> {
+pub(crate) fn judge(
+    chain: &[CertificateDer<'_>],
+    trust: &Trust<'_>,
+    usage: Usage,
+    now: Timestamp,
+) -> Result<Window, Fault> {
     if chain.len() > cert::MAX_CHAIN {
         return Err(not_chained(format!("more than {} certificates", cert::MAX_CHAIN)));
     }
@@ -71,7 +76,10 @@ pub(crate) fn judge(chain: &[CertificateDer<'_>], trust: &Trust<'_>, usage: Usag
     let mut search = Search { others: &others, roots: &roots, trust, usage, now, budget: MAX_SIGNATURES, best: None };
     search.extend(&mut vec![&leaf]).ok_or_else(|| {
         search.best.unwrap_or_else(|| {
-            not_chained(format!("no root that we trust issued `{}` or what stands between", cert::describe(leaf.issuer())))
+            not_chained(format!(
+                "no root that we trust issued `{}` or what stands between",
+                cert::describe(leaf.issuer())
+            ))
         })
     })
 }
@@ -96,7 +104,9 @@ impl<'s, 'c> Search<'s, 'c> {
         // a trusted certificate itself, without anything above it: only where it is a root of ours to the byte
         for (candidates, anchor) in [(self.roots, true), (self.others, false)] {
             for issuer in candidates {
-                if issuer.subject().as_raw() != last.issuer().as_raw() || path.iter().any(|c| c.as_raw() == issuer.as_raw()) {
+                if issuer.subject().as_raw() != last.issuer().as_raw()
+                    || path.iter().any(|c| c.as_raw() == issuer.as_raw())
+                {
                     continue;
                 }
                 self.budget = self.budget.checked_sub(1)?;
@@ -162,7 +172,12 @@ fn allows(purposes: &ExtendedKeyUsage<'_>, usage: Usage) -> (bool, &'static str)
 }
 
 /// Everything about a path (leaf first, root last) whose signatures hold.
-fn check_path(path: &[&X509Certificate<'_>], lists: &[RevocationList], usage: Usage, now: Timestamp) -> Result<Window, Fault> {
+fn check_path(
+    path: &[&X509Certificate<'_>],
+    lists: &[RevocationList],
+    usage: Usage,
+    now: Timestamp,
+) -> Result<Window, Fault> {
     for certificate in path {
         check_critical(certificate)?;
     }
@@ -179,7 +194,10 @@ fn check_path(path: &[&X509Certificate<'_>], lists: &[RevocationList], usage: Us
         let (from, until) = (cert::time(validity.not_before.timestamp()), cert::time(validity.not_after.timestamp()));
         let who = cert::describe(certificate.subject());
         if now.as_second() > until.as_second() {
-            return Err(Fault::new(RefusalCode::Expired, format!("the certificate of `{who}` ended at {until}; it is {now:.0}; renew it")));
+            return Err(Fault::new(
+                RefusalCode::Expired,
+                format!("the certificate of `{who}` ended at {until}; it is {now:.0}; renew it"),
+            ));
         }
         if now.as_second() < from.as_second() {
             return Err(Fault::new(
@@ -301,7 +319,12 @@ fn signed_by(certificate: &X509Certificate<'_>, issuer: &X509Certificate<'_>) ->
 
 /// Whether `signature` is one of `message` by the issuer's key; `algorithm` begins with the DER of the algorithm's
 /// identifier.
-pub(crate) fn signature_holds(message: &[u8], algorithm: &[u8], signature: &[u8], issuer: &X509Certificate<'_>) -> bool {
+pub(crate) fn signature_holds(
+    message: &[u8],
+    algorithm: &[u8],
+    signature: &[u8],
+    issuer: &X509Certificate<'_>,
+) -> bool {
     let Ok((_, algorithm)) = Any::from_der(algorithm) else { return false };
     let spki = SubjectPublicKeyInfoDer::from(issuer.public_key().raw);
     let Ok(key) = RawPublicKeyEntity::try_from(&spki) else { return false };

@@ -70,9 +70,13 @@ impl RevocationList {
         if until.is_some_and(|until| now.as_second() > until.as_second()) {
             return Err(unusable("has ended; fetch or make a new one"));
         }
-        let entry = list.iter_revoked_certificates().find(|entry| entry.serial() == &certificate.tbs_certificate.serial);
+        let entry =
+            list.iter_revoked_certificates().find(|entry| entry.serial() == &certificate.tbs_certificate.serial);
         let removed = |entry: &x509_parser::revocation_list::RevokedCertificate<'_>| {
-            entry.extensions().iter().any(|e| matches!(e.parsed_extension(), ParsedExtension::ReasonCode(reason) if reason.0 == 8))
+            entry
+                .extensions()
+                .iter()
+                .any(|e| matches!(e.parsed_extension(), ParsedExtension::ReasonCode(reason) if reason.0 == 8))
         };
         match entry {
             Some(entry) if !removed(entry) => Err(Fault::new(

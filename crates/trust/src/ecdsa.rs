@@ -3,6 +3,7 @@
 //! Refused before any arithmetic: BER, bytes behind the signature, padded or negative integers, r or s that is 0 or
 //! not below the group's order. Both (r, s) and (r, n - s) verify, so a signature's bytes are never an identity.
 
+use aws_lc_rs::digest::Digest;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P256_SHA256_FIXED, EcdsaKeyPair, UnparsedPublicKey};
 
@@ -14,7 +15,15 @@ const ORDER: [u8; 32] = [
 
 /// Whether `signature` (DER) is one of `message` under the key with this point (SEC 1, 2.3.3).
 pub(crate) fn verifies(point: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    fixed(signature).is_some_and(|fixed| UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, &fixed).is_ok())
+    fixed(signature)
+        .is_some_and(|fixed| UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, &fixed).is_ok())
+}
+
+/// As [`verifies`], of a message whose SHA-256 is `digest`.
+pub(crate) fn verifies_digest(point: &[u8], digest: &Digest, signature: &[u8]) -> bool {
+    fixed(signature).is_some_and(|fixed| {
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify_digest(digest, &fixed).is_ok()
+    })
 }
 
 /// Whether the point is one of the curve.
@@ -37,7 +46,9 @@ impl SigningKey {
         let pair = match key.tag() {
             _ if key.headers().iter().any(|(name, _)| name == "Proc-Type") => Err("is encrypted; decrypt it first"),
             "PRIVATE KEY" => EcdsaKeyPair::from_pkcs8(alg, key.contents()).map_err(|_| "is not a P-256 key"),
-            "EC PRIVATE KEY" => EcdsaKeyPair::from_private_key_der(alg, key.contents()).map_err(|_| "is not a P-256 key"),
+            "EC PRIVATE KEY" => {
+                EcdsaKeyPair::from_private_key_der(alg, key.contents()).map_err(|_| "is not a P-256 key")
+            }
             "ENCRYPTED PRIVATE KEY" => Err("is encrypted; decrypt it first"),
             _ => Err("is not a P-256 key"),
         };
@@ -47,6 +58,11 @@ impl SigningKey {
     /// The DER signature of `message`.
     pub(crate) fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         self.0.sign(&SystemRandom::new(), message).ok().map(|signature| signature.as_ref().to_vec())
+    }
+
+    /// The DER signature of a message whose SHA-256 is `digest`.
+    pub(crate) fn sign_digest(&self, digest: &Digest) -> Option<Vec<u8>> {
+        self.0.sign_digest(digest).ok().map(|signature| signature.as_ref().to_vec())
     }
 
     /// The public key's point, uncompressed.
@@ -133,7 +149,14 @@ mod tests {
     fn r_and_s_must_be_in_range_and_minimal() {
         let key = key();
         let order = minimal(&ORDER);
-        for (r, s) in [(vec![0], vec![0]), (vec![0], vec![1]), (vec![1], vec![0]), (order.clone(), order.clone()), (order.clone(), vec![1]), (vec![1], order)] {
+        for (r, s) in [
+            (vec![0], vec![0]),
+            (vec![0], vec![1]),
+            (vec![1], vec![0]),
+            (order.clone(), order.clone()),
+            (order.clone(), vec![1]),
+            (vec![1], order),
+        ] {
             assert!(!verifies(key.point(), b"m", &der(&r, &s)));
         }
         let rs = fixed(&key.sign(b"m").unwrap()).unwrap();

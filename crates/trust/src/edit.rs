@@ -44,7 +44,8 @@ impl Document<'_> {
             return self.with_new_key("signature", &lines, &format!("{{{flow}}}"), &wanted);
         };
         // from the last to the first, so that the places of the earlier ones stay true
-        let mut parts: Vec<_> = fields.iter().filter_map(|(key, value)| Some((block.field(key)?, scalar(value)))).collect();
+        let mut parts: Vec<_> =
+            fields.iter().filter_map(|(key, value)| Some((block.field(key)?, scalar(value)))).collect();
         parts.sort_by_key(|(node, _)| std::cmp::Reverse(node.span.start));
         // a block scalar (`value: |`) owns the line break that ends it
         let candidates = ["", self.line_break()].into_iter().map(|end| {
@@ -76,7 +77,8 @@ impl Document<'_> {
             let (old_ops, old_until) = (items[i].field("ops")?, items[i].field("until")?);
             let mut edits = [(old_ops.span.clone(), ops), (old_until.span.clone(), until)];
             edits.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
-            let in_place = edits.iter().fold(self.text.to_owned(), |text, (span, new)| replaced(&text, span.clone(), new));
+            let in_place =
+                edits.iter().fold(self.text.to_owned(), |text, (span, new)| replaced(&text, span.clone(), new));
             return first_that_reads([in_place], &wanted).or_else(|| {
                 let without = self.without_grant(&grant.host)?;
                 let root = manifest::tree(without.as_bytes()).ok()?;
@@ -137,7 +139,9 @@ impl Document<'_> {
 
     fn key_end(&self, name: &str) -> Option<usize> {
         match &self.root.value {
-            crate::yaml::Value::Map(entries) => entries.iter().find(|(key, _)| key.name == name).map(|(key, _)| key.span.end),
+            crate::yaml::Value::Map(entries) => {
+                entries.iter().find(|(key, _)| key.name == name).map(|(key, _)| key.span.end)
+            }
             _ => None,
         }
     }
@@ -151,8 +155,9 @@ impl Document<'_> {
         }
         let nl = self.line_break();
         let indent = " ".repeat(self.root.place.column - 1);
-        let block: Vec<String> =
-            std::iter::once(format!("{indent}{key}:")).chain(lines.iter().map(|line| format!("{indent}{line}"))).collect();
+        let block: Vec<String> = std::iter::once(format!("{indent}{key}:"))
+            .chain(lines.iter().map(|line| format!("{indent}{line}")))
+            .collect();
         let block = block.join(nl);
         // in front of a `...` that ends the document, else at the file's end
         let content_end = self.line_end(self.root.content_end());
@@ -249,15 +254,20 @@ mod tests {
             let json = |text: &str| manifest::parse(text.as_bytes()).unwrap().manifest().grants.clone();
             assert_eq!(json(&back), json(&text), "{back}");
             let changed = edited(&with, |doc| doc.with_grant(&Grant { ops: Ops::NONE, ..grant("b") }));
-            assert_eq!(changed, with.replace("ops: [search, read_range], until: 2030", "ops: [], until: 2030").replace(
-                "    ops: [search, read_range]\n    until: 2030", "    ops: []\n    until: 2030").replace(
-                "  ops: [search, read_range]\n  until: 2030", "  ops: []\n  until: 2030"));
+            assert_eq!(
+                changed,
+                with.replace("ops: [search, read_range], until: 2030", "ops: [], until: 2030")
+                    .replace("    ops: [search, read_range]\n    until: 2030", "    ops: []\n    until: 2030")
+                    .replace("  ops: [search, read_range]\n  until: 2030", "  ops: []\n  until: 2030")
+            );
         }
     }
 
     #[test]
     fn the_only_block_grant_leaves_an_empty_list_and_its_neighbours() {
-        let text = format!("{TOP}grants: # who\n  - host: x\n    ops:\n      - search\n    until: 2029-01-01 # ok\nsweep: daily # s");
+        let text = format!(
+            "{TOP}grants: # who\n  - host: x\n    ops:\n      - search\n    until: 2029-01-01 # ok\nsweep: daily # s"
+        );
         assert_eq!(edited(&text, |doc| doc.without_grant("x")), format!("{TOP}grants: [] # who\nsweep: daily # s"));
         let changed = edited(&text, |doc| doc.with_grant(&grant("x")));
         assert!(manifest::parse(changed.as_bytes()).unwrap().manifest().grants == [grant("x")], "{changed}");
@@ -266,7 +276,8 @@ mod tests {
 
     #[test]
     fn a_signature_is_placed_without_touching_another_byte() {
-        let signature = Signature { alg: "ecdsa-p256-sha256".into(), cert: "my certs/ü.pem".into(), value: "MEUC+/a=".into() };
+        let signature =
+            Signature { alg: "ecdsa-p256-sha256".into(), cert: "my certs/ü.pem".into(), value: "MEUC+/a=".into() };
         let block = "signature:\n  alg: ecdsa-p256-sha256\n  cert: \"my certs/ü.pem\"\n  value: MEUC+/a=";
         let cases = [
             (TOP.to_owned(), format!("{TOP}{block}\n")),
@@ -293,8 +304,13 @@ mod tests {
 
     #[test]
     fn scalars_read_back_as_themselves() {
-        for text in ["a", "/x/y.pem", "./a", "true", "Null", "1", "-", "a: b", "a #b", "ü", "\"", "\\", "..", "~", "M+/=", "a,b", "[", "\u{7}", "\u{feff}"] {
-            for doc in [format!("k: {}", scalar(text)), format!("[{}]", scalar(text)), format!("{{k: {}}}", scalar(text))] {
+        for text in [
+            "a", "/x/y.pem", "./a", "true", "Null", "1", "-", "a: b", "a #b", "ü", "\"", "\\", "..", "~", "M+/=",
+            "a,b", "[", "\u{7}", "\u{feff}",
+        ] {
+            for doc in
+                [format!("k: {}", scalar(text)), format!("[{}]", scalar(text)), format!("{{k: {}}}", scalar(text))]
+            {
                 let tree = manifest::tree(doc.as_bytes()).unwrap();
                 let node = tree.field("k").or_else(|| tree.elements().map(|e| &e[0])).unwrap();
                 assert_eq!(node.text(), Some(text), "{doc}");

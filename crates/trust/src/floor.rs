@@ -104,7 +104,13 @@ impl Floor {
     ///
     /// # Errors
     /// `rolled_back`, `serial_reused`, `floor_unusable`, `clock`; then nothing was written.
-    pub(crate) fn admit(&self, key: &FloorKey, serial: Option<u64>, digest: &str, now: Timestamp) -> Result<FloorState, Fault> {
+    pub(crate) fn admit(
+        &self,
+        key: &FloorKey,
+        serial: Option<u64>,
+        digest: &str,
+        now: Timestamp,
+    ) -> Result<FloorState, Fault> {
         self.locked(|serials| {
             let known = serials.floors.iter().position(|entry| entry.key == *key);
             let Some(i) = known else {
@@ -167,7 +173,9 @@ impl Floor {
         let mut seen = match &clock_bytes {
             None => None,
             Some(bytes) => Some(
-                serde_json::from_slice::<Clock>(bytes).map_err(|error| unusable(&clock_path, &io::Error::other(error)))?.seen,
+                serde_json::from_slice::<Clock>(bytes)
+                    .map_err(|error| unusable(&clock_path, &io::Error::other(error)))?
+                    .seen,
             ),
         };
         let changed = judge(&mut serials)?;

@@ -4,11 +4,13 @@
 //! are read once, and what was verified is what is handed on. Nothing else in the program makes an [`Admitted`], so
 //! code that takes one can't run without the gate:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0451
 //! // the fields are private and there is no constructor
-//! let forged = bastion_trust::Admitted { standing: todo!() };
+//! fn forge(genuine: bastion_trust::Admitted) -> bastion_trust::Admitted {
+//!     bastion_trust::Admitted { path: "/etc".into(), ..genuine }
+//! }
 //! ```
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! fn forge() -> bastion_trust::Admitted { Default::default() }
 //! ```
 
@@ -123,9 +125,8 @@ impl Gate {
     pub fn judge(&self, path: &Path, allow_unsigned: bool) -> Result<Admitted, Refused> {
         let unread = |fault: Fault| refused(path, None, fault);
         let (canonical, bytes) = read_manifest(path).map_err(unread)?;
-        let parsed = manifest::parse(&bytes).map_err(|error| {
-            unread(Fault::new(RefusalCode::Malformed, format!("{}: {error}", path.display())))
-        })?;
+        let parsed = manifest::parse(&bytes)
+            .map_err(|error| unread(Fault::new(RefusalCode::Malformed, format!("{}: {error}", path.display()))))?;
         let judged = self.judge_parsed(&parsed, &canonical, allow_unsigned);
         match judged {
             Ok((standing, roots, floor, signer)) => Ok(Admitted {
@@ -153,7 +154,10 @@ impl Gate {
             .map_err(|error| Fault::new(RefusalCode::Malformed, format!("{}: {error}", path.display())))?;
         let Some(signature) = &manifest.signature else {
             if !allow_unsigned {
-                return Err(Fault::new(RefusalCode::Unsigned, "the manifest has no signature; `bastion sign` makes one"));
+                return Err(Fault::new(
+                    RefusalCode::Unsigned,
+                    "the manifest has no signature; `bastion sign` makes one",
+                ));
             }
             let floor = self.floor.admit_unsigned(now)?;
             let reason = "--allow-unsigned: the manifest has no signature".to_owned();
@@ -294,7 +298,9 @@ pub(crate) fn verify_signature(
     let bad = |why: &str| Fault::new(RefusalCode::BadSignature, why);
     let signature = BASE64.decode(value).map_err(|_| bad("the signature's value is not base64"))?;
     if !ecdsa::verifies(point, payload, &signature) {
-        return Err(bad("the signature is not one of this manifest under this certificate; was it edited after signing?"));
+        return Err(bad(
+            "the signature is not one of this manifest under this certificate; was it edited after signing?",
+        ));
     }
     Ok(())
 }

@@ -58,14 +58,9 @@ impl Kind {
 /// The identity in this state directory, if it is there and can be read.
 pub fn find(state_dir: &Path, kind: Kind) -> Option<Identity> {
     let (cert, key) = paths(state_dir, kind);
-    let pem = files::read_capped(&cert, cert::MAX_CERT_BYTES).ok()?;
-    let chain = cert::from_pem(&pem).ok()?;
-    let leaf = cert::parse(chain.first()?).ok()?;
-    let host = cert::common_name(leaf.subject()).ok()?.as_str().to_owned();
-    let not_before = cert::time(leaf.validity().not_before.timestamp());
-    let not_after = cert::time(leaf.validity().not_after.timestamp());
-    drop(leaf);
-    key.exists().then_some(Identity { cert, key, host, not_before, not_after })
+    let info = cert::inspect(&cert).ok()?;
+    let host = info.cn?.as_str().to_owned();
+    key.exists().then_some(Identity { cert, key, host, not_before: info.not_before, not_after: info.not_after })
 }
 
 /// The identity, made where it is not there, for another host or of another CA, and renewed at two thirds of its
@@ -116,4 +111,13 @@ fn is_of(ca: &Ca, identity: &Identity) -> bool {
 fn paths(state_dir: &Path, kind: Kind) -> (PathBuf, PathBuf) {
     let dir = state_dir.join("identities");
     (dir.join(format!("{}.pem", kind.name())), dir.join(format!("{}.key", kind.name())))
+}
+
+/// Whether two certificates (PEM) are of the same key, so that what one verifies the other does too.
+pub fn same_key(one: &[u8], other: &[u8]) -> bool {
+    let key = |pem: &[u8]| {
+        let chain = cert::from_pem(pem).ok()?;
+        Some(cert::parse(chain.first()?).ok()?.public_key().raw.to_vec())
+    };
+    key(one).is_some_and(|one| Some(one) == key(other))
 }

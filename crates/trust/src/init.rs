@@ -123,8 +123,13 @@ mod tests {
         let manifest = parsed.manifest();
         assert_eq!((manifest.id.as_str(), manifest.owner_host.as_str(), manifest.serial), ("a", "h.example", Some(1)));
         assert_eq!((manifest.stages.as_slice(), manifest.limits), (Stage::DEFAULT.as_slice(), Limits::default()));
-        let uncommented = template(&id, "h.example").replace("\n#include:\n#  -", "\ninclude:\n  -").replace("\n#exclude:\n#  -", "\nexclude:\n  -")
-            .replace("\n#limits:", "\nlimits:").replace("\n#  max", "\n  max").replace("\n#  extract", "\n  extract").replace("\n#  archive", "\n  archive");
+        let uncommented = template(&id, "h.example")
+            .replace("\n#include:\n#  -", "\ninclude:\n  -")
+            .replace("\n#exclude:\n#  -", "\nexclude:\n  -")
+            .replace("\n#limits:", "\nlimits:")
+            .replace("\n#  max", "\n  max")
+            .replace("\n#  extract", "\n  extract")
+            .replace("\n#  archive", "\n  archive");
         assert_eq!(parse(uncommented.as_bytes()).unwrap().manifest().limits, Limits::default());
     }
 }

@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
 
 pub mod ca;
+pub mod detached;
 pub mod gate;
 pub mod identity;
 pub mod init;
@@ -29,12 +30,12 @@ mod roots;
 mod yaml;
 
 pub use anchors::Anchors;
-pub use cert::MAX_CERT_BYTES;
+pub use cert::{CertificateInfo, MAX_CERT_BYTES, inspect};
 pub use chain::Usage;
 pub use error::{Fault, FileError, MalformedError, RefusalCode, Refused};
 pub use gate::{Admitted, Gate, GateSettings, SIGNATURE_ALG, Standing};
 pub use live::LivePolicy;
-pub use manifest::{Manifest, ParsedManifest, parse, payload};
+pub use manifest::{Manifest, ParsedManifest, Stage, parse, payload};
 pub use names::{AgentId, CommonName};
 pub use peer::{Peer, PeerChain, PeerError};
 pub use roots::ResolvedRoot;

@@ -70,7 +70,8 @@ impl LivePolicy {
         signer_holds
             && evidence.floor.allows(now)
             && self.gate.floor.is_still(&evidence.floor)
-            && read_manifest(&self.manifest).is_ok_and(|(path, bytes)| path == known.path() && bytes == evidence.manifest)
+            && read_manifest(&self.manifest)
+                .is_ok_and(|(path, bytes)| path == known.path() && bytes == evidence.manifest)
             && roots::resolve(known.manifest(), known.path()).is_ok_and(|roots| roots == known.roots())
     }
 }

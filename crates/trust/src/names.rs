@@ -131,7 +131,9 @@ mod tests {
     #[test]
     fn a_folder_name_becomes_a_new_id() {
         let free = |_: &str| false;
-        for (name, id) in [("My Notes (2024)", "my-notes-2024"), ("Документы", "folder"), ("..", "folder"), ("Ünder", "nder")] {
+        for (name, id) in
+            [("My Notes (2024)", "my-notes-2024"), ("Документы", "folder"), ("..", "folder"), ("Ünder", "nder")]
+        {
             let made = AgentId::from_folder_name(name, free);
             assert_eq!(made.as_str(), id);
             assert!(AgentId::new(made.as_str()).is_some());

@@ -2,6 +2,8 @@
 //!
 //! Refuses, with its place, whatever manifest.md §1 does not name: a key nobody knows is a typo with consequences.
 
+use std::collections::HashSet;
+
 use jiff::civil::Date;
 
 use crate::error::MalformedError;
@@ -12,8 +14,23 @@ use crate::yaml::{Node, Place, Value};
 
 type Read<T> = Result<T, MalformedError>;
 
+/// A list of roots or globs may be this long: each costs a compiled matcher before any signature is looked at.
+const MAX_LIST: usize = 1_000;
+
 const TOP: &[&str] = &[
-    "v", "id", "owner", "roots", "include", "exclude", "stages", "sweep", "ops", "grants", "limits", "serial", "signature",
+    "v",
+    "id",
+    "owner",
+    "roots",
+    "include",
+    "exclude",
+    "stages",
+    "sweep",
+    "ops",
+    "grants",
+    "limits",
+    "serial",
+    "signature",
 ];
 
 /// The manifest that this tree is.
@@ -60,7 +77,10 @@ impl<'n> Fields<'n> {
                     .map(|name| (distance(name, &key.name), name))
                     .min()
                     .filter(|(distance, _)| *distance <= 2)
-                    .map_or_else(|| format!("known are {}", known.join(", ")), |(_, name)| format!("did you mean `{name}`?"));
+                    .map_or_else(
+                        || format!("known are {}", known.join(", ")),
+                        |(_, name)| format!("did you mean `{name}`?"),
+                    );
                 let name = key.name.escape_debug().take(64).collect::<String>();
                 return Err(key.place.error(format!("unknown key `{name}` in {what}; {hint}")));
             }
@@ -101,6 +121,13 @@ fn list<'n>(node: &'n Node, what: &str) -> Read<&'n [Node]> {
     node.elements().ok_or_else(|| node.error(format!("`{what}` must be a list, this is {}", node.kind())))
 }
 
+fn bounded(node: &Node, nodes: &[Node], what: &str) -> Read<()> {
+    if nodes.len() > MAX_LIST {
+        return Err(node.error(format!("`{what}` has more than {MAX_LIST} entries")));
+    }
+    Ok(())
+}
+
 fn number(node: &Node, what: &str, least: u64) -> Read<u64> {
     match node.value {
         Value::Int(n) => match u64::try_from(n) {
@@ -136,6 +163,7 @@ fn roots(node: &Node) -> Read<Vec<Root>> {
     if nodes.is_empty() {
         return Err(node.error("`roots` is empty; name at least one folder"));
     }
+    bounded(node, nodes, "roots")?;
     let mut roots: Vec<Root> = Vec::with_capacity(nodes.len());
     for node in nodes {
         let root = root(node)?;
@@ -150,7 +178,13 @@ fn roots(node: &Node) -> Read<Vec<Root>> {
 fn root(node: &Node) -> Read<Root> {
     if let Value::Str(path) = &node.value {
         check_path(node, path)?;
-        return Ok(Root { path: path.clone(), include: vec![], exclude: vec![], other_mounts: false, place: node.place });
+        return Ok(Root {
+            path: path.clone(),
+            include: vec![],
+            exclude: vec![],
+            other_mounts: false,
+            place: node.place,
+        });
     }
     let fields = Fields::of(node, "a root", &["path", "include", "exclude", "other_mounts"])?;
     let path_node = fields.required("path")?;
@@ -192,6 +226,7 @@ fn globs(node: Option<&Node>, what: &str) -> Read<Vec<String>> {
     if nodes.is_empty() && what == "include" {
         return Err(node.error("`include` is empty, so nothing would be in scope; leave it out for everything"));
     }
+    bounded(node, nodes, what)?;
     for node in nodes {
         let glob = string(node, what)?;
         Pattern::new(glob).map_err(|fault| node.error(format!("`{what}`: {fault}")))?;
@@ -239,6 +274,7 @@ fn ops(node: &Node) -> Read<Ops> {
 
 fn grants(node: &Node) -> Read<Vec<Grant>> {
     let mut grants: Vec<Grant> = Vec::new();
+    let mut hosts = HashSet::new();
     for node in list(node, "grants")? {
         let fields = Fields::of(node, "a grant", &["host", "ops", "until"])?;
         let host_node = fields.required("host")?;
@@ -247,7 +283,7 @@ fn grants(node: &Node) -> Read<Vec<Grant>> {
             ops: ops(fields.required("ops")?)?,
             until: until(fields.required("until")?)?,
         };
-        if grants.iter().any(|other| other.host == grant.host) {
+        if !hosts.insert(grant.host.clone()) {
             return Err(host_node.error(format!("two grants of the host `{}`; make them one", grant.host)));
         }
         grants.push(grant);

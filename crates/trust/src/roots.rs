@@ -24,7 +24,8 @@ pub struct ResolvedRoot {
 /// The roots of the manifest at `manifest_path` (canonical).
 pub(crate) fn resolve(manifest: &Manifest, manifest_path: &Path) -> Result<Vec<ResolvedRoot>, MalformedError> {
     let base = manifest_path.parent().unwrap_or_else(|| Path::new("/"));
-    let limit = if base.file_name().is_some_and(|name| name == AGENT_DIR) { base.parent().unwrap_or(base) } else { base };
+    let limit =
+        if base.file_name().is_some_and(|name| name == AGENT_DIR) { base.parent().unwrap_or(base) } else { base };
     let mut resolved: Vec<ResolvedRoot> = Vec::with_capacity(manifest.roots.len());
     for root in &manifest.roots {
         let path = locate(root, base, limit)?;

@@ -23,24 +23,121 @@ pub const AGENT_DIR: &str = ".agent";
 /// What is left out unless an `include` names it. One file or folder name each; a `/` at the end: folders only.
 pub const BUILTIN_EXCLUDES: &[&str] = &[
     // version control
-    ".git", ".hg", ".svn", ".jj", ".bzr", "_darcs", ".pijul", "CVS/", ".fslckout",
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    ".bzr",
+    "_darcs",
+    ".pijul",
+    "CVS/",
+    ".fslckout",
     // package folders
-    "node_modules/", "bower_components/", "jspm_packages/", "site-packages/", ".venv/", "venv/", ".virtualenv/", ".tox/",
-    ".nox/", ".eggs/", "*.egg-info/", ".cargo/", ".rustup/", ".npm/", ".nvm/", ".yarn/", ".pnpm-store/", ".bundle/",
-    ".gradle/", ".m2/", ".ivy2/", ".nuget/", ".stack/", ".cabal/", ".opam/", ".conda/", "Pods/", "Carthage/",
+    "node_modules/",
+    "bower_components/",
+    "jspm_packages/",
+    "site-packages/",
+    ".venv/",
+    "venv/",
+    ".virtualenv/",
+    ".tox/",
+    ".nox/",
+    ".eggs/",
+    "*.egg-info/",
+    ".cargo/",
+    ".rustup/",
+    ".npm/",
+    ".nvm/",
+    ".yarn/",
+    ".pnpm-store/",
+    ".bundle/",
+    ".gradle/",
+    ".m2/",
+    ".ivy2/",
+    ".nuget/",
+    ".stack/",
+    ".cabal/",
+    ".opam/",
+    ".conda/",
+    "Pods/",
+    "Carthage/",
     // caches
-    ".cache/", "__pycache__/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/", ".ipynb_checkpoints/", ".parcel-cache/",
-    ".sass-cache/", ".eslintcache", ".next/", ".nuxt/", ".svelte-kit/", ".turbo/", ".terraform/", ".direnv/", "CachedData/",
-    ".thumbnails/", "Thumbs.db", "ehthumbs.db", "desktop.ini", ".DS_Store", "._*", "__MACOSX/", ".Spotlight-V100/",
-    ".fseventsd/", ".TemporaryItems/", ".DocumentRevisions-V100/", ".Trash/", ".Trashes/", ".Trash-*/", "$RECYCLE.BIN/",
-    "System Volume Information/", "lost+found/", ".stversions/", ".stfolder/", ".dropbox.cache/", ".sync/",
+    ".cache/",
+    "__pycache__/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    ".ipynb_checkpoints/",
+    ".parcel-cache/",
+    ".sass-cache/",
+    ".eslintcache",
+    ".next/",
+    ".nuxt/",
+    ".svelte-kit/",
+    ".turbo/",
+    ".terraform/",
+    ".direnv/",
+    "CachedData/",
+    ".thumbnails/",
+    "Thumbs.db",
+    "ehthumbs.db",
+    "desktop.ini",
+    ".DS_Store",
+    "._*",
+    "__MACOSX/",
+    ".Spotlight-V100/",
+    ".fseventsd/",
+    ".TemporaryItems/",
+    ".DocumentRevisions-V100/",
+    ".Trash/",
+    ".Trashes/",
+    ".Trash-*/",
+    "$RECYCLE.BIN/",
+    "System Volume Information/",
+    "lost+found/",
+    ".stversions/",
+    ".stfolder/",
+    ".dropbox.cache/",
+    ".sync/",
     // build output
-    "build/", "_build/", ".build/", "dist/", "target/", "cmake-build-*/", "DerivedData/", "*.o", "*.obj", "*.pyc", "*.pyo",
-    "*.class", "*.rlib", "*.rmeta",
+    "build/",
+    "_build/",
+    ".build/",
+    "dist/",
+    "target/",
+    "cmake-build-*/",
+    "DerivedData/",
+    "*.o",
+    "*.obj",
+    "*.pyc",
+    "*.pyo",
+    "*.class",
+    "*.rlib",
+    "*.rmeta",
     // lock and temp files
-    "*.lock", "*.lck", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "~$*", ".~lock.*#", ".~*",
-    "*.tmp", "*.temp", "*.swp", "*.swo", "*~", ".#*", "\\#*#", "*.part", "*.partial", "*.crdownload", "*.download/",
-    ".sync-conflict-*", ".nfs*", ".fuse_hidden*",
+    "*.lock",
+    "*.lck",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "go.sum",
+    "~$*",
+    ".~lock.*#",
+    ".~*",
+    "*.tmp",
+    "*.temp",
+    "*.swp",
+    "*.swo",
+    "*~",
+    ".#*",
+    "\\#*#",
+    "*.part",
+    "*.partial",
+    "*.crdownload",
+    "*.download/",
+    ".sync-conflict-*",
+    ".nfs*",
+    ".fuse_hidden*",
 ];
 
 /// Which paths of which root are in scope.
@@ -53,7 +150,8 @@ pub struct Scope {
 #[derive(Debug, Clone)]
 struct RootScope {
     include: Vec<Pattern>,
-    exclude: Gitignore,
+    /// The manifest's and the root's own: neither takes back what the other excludes.
+    exclude: [Gitignore; 2],
 }
 
 /// One glob, whole and by its path segments.
@@ -70,7 +168,10 @@ pub(crate) struct Pattern {
 enum Segment {
     /// `**`: any number of folders.
     Any,
-    Name { glob: GlobMatcher, literal: bool },
+    Name {
+        glob: GlobMatcher,
+        literal: bool,
+    },
 }
 
 impl Scope {
@@ -80,17 +181,23 @@ impl Scope {
         let roots = manifest.roots.iter().filter_map(|root| {
             let include = if root.include.is_empty() { &manifest.include } else { &root.include };
             let include = include.iter().map(|glob| Pattern::new(glob)).collect::<Result<_, _>>().ok()?;
-            let exclude = matcher(manifest.exclude.iter().chain(&root.exclude).map(String::as_str)).ok()?;
+            let exclude = [&manifest.exclude, &root.exclude];
+            let exclude = exclude.map(|globs| matcher(globs.iter().map(String::as_str)));
+            let [Ok(of_all), Ok(own)] = exclude else { return None };
+            let exclude = [of_all, own];
             Some((root.path.clone(), RootScope { include, exclude }))
         });
-        Self { builtin: matcher(BUILTIN_EXCLUDES.iter().copied()).unwrap_or_else(|_| Gitignore::empty()), roots: roots.collect() }
+        Self {
+            builtin: matcher(BUILTIN_EXCLUDES.iter().copied()).unwrap_or_else(|_| Gitignore::empty()),
+            roots: roots.collect(),
+        }
     }
 
     /// Whether `path` (`/`-separated, below the root, no `.` or `..` in it) of the root labelled `root` is in scope.
     /// For a folder: whether all that lies in it would be, were nothing excluded further down.
     pub fn contains(&self, root: &str, path: &str, is_dir: bool) -> bool {
         let (Some(root), Some(names)) = (self.roots.get(root), names(path)) else { return false };
-        if names.contains(&AGENT_DIR) || is_ignored(&root.exclude, path, is_dir) {
+        if root.shuts_out(path, &names, is_dir) {
             return false;
         }
         let naming = root.included_by(path, is_dir);
@@ -98,8 +205,7 @@ impl Scope {
             return false;
         }
         let naming = naming.unwrap_or_default();
-        self.builtin_hits(&names, is_dir)
-            .all(|hit| naming.iter().any(|pattern| pattern.names(names[hit])))
+        self.builtin_hits(&names, is_dir).all(|hit| naming.iter().any(|pattern| pattern.names(names[hit])))
     }
 
     /// Whether anything below the folder `path` can be in scope; where not, the walker need not enter it. The root
@@ -110,7 +216,7 @@ impl Scope {
             return true;
         }
         let Some(names) = names(path) else { return false };
-        if names.contains(&AGENT_DIR) || is_ignored(&root.exclude, path, true) {
+        if root.shuts_out(path, &names, true) {
             return false;
         }
         let positive = || root.include.iter().filter(|pattern| !pattern.negated);
@@ -137,6 +243,12 @@ impl Scope {
 }
 
 impl RootScope {
+    /// Whether the path is out whatever is included. An `.agent` is one in any case: some file systems say so.
+    fn shuts_out(&self, path: &str, names: &[&str], is_dir: bool) -> bool {
+        names.iter().any(|name| name.eq_ignore_ascii_case(AGENT_DIR))
+            || self.exclude.iter().any(|globs| is_ignored(globs, path, is_dir))
+    }
+
     /// The include globs that hold for the path, where the path is included: some glob matches it or a folder above
     /// it, and no later `!` glob takes the same or a nearer one out again.
     fn included_by(&self, path: &str, is_dir: bool) -> Option<Vec<&Pattern>> {
@@ -146,7 +258,9 @@ impl RootScope {
             match last {
                 Some(pattern) if pattern.negated => return if holding.is_empty() { None } else { Some(holding) },
                 Some(_) => holding.extend(
-                    self.include.iter().filter(|pattern| !pattern.negated && pattern.matches(ancestor, i > 0 || is_dir)),
+                    self.include
+                        .iter()
+                        .filter(|pattern| !pattern.negated && pattern.matches(ancestor, i > 0 || is_dir)),
                 ),
                 None => {}
             }

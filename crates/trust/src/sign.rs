@@ -66,11 +66,16 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherName { cn, owner_host } => {
-                write!(f, "the certificate is `{cn}`'s, and owner.host is `{owner_host}`: the gate will refuse (cn_mismatch)")
+                write!(
+                    f,
+                    "the certificate is `{cn}`'s, and owner.host is `{owner_host}`: the gate will refuse (cn_mismatch)"
+                )
             }
             Self::NoName(fault) => write!(f, "{}: the gate will refuse ({})", fault.detail, fault.code),
             Self::Ends(at) => write!(f, "the certificate ends at {at}: renew it and sign again"),
-            Self::NotYetValid(at) => write!(f, "the certificate begins at {at}: until then the gate refuses (not_yet_valid)"),
+            Self::NotYetValid(at) => {
+                write!(f, "the certificate begins at {at}: until then the gate refuses (not_yet_valid)")
+            }
         }
     }
 }
@@ -161,7 +166,7 @@ pub fn record(gate: &Gate, manifest: &Path, cert: &Path, value: &str) -> Result<
     let bytes = reread(&path, manifest)?.unwrap_or(bytes);
     let cert = cert_text(cert)?;
     let parsed = parse(&path, &bytes)?;
-    let (_, chain) = read_cert(&beside(&path, cert)).map_err(SignError::Unusable)?;
+    let chain = read_chain(&path, cert)?;
     let leaf = read_leaf(&chain, &path, cert)?;
     let value: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     verify_signature(&leaf, parsed.payload_bytes(), &value).map_err(SignError::Value)?;
@@ -188,7 +193,13 @@ pub fn resign(gate: &Gate, manifest: &Path, cert: Option<&Path>, key: &Path) -> 
 ///
 /// # Errors
 /// Where the gate refuses it or the host is no host name, and as [`sign`].
-pub fn grant(gate: &Gate, manifest: &Path, grant: &Grant, cert: Option<&Path>, key: &Path) -> Result<Signed, SignError> {
+pub fn grant(
+    gate: &Gate,
+    manifest: &Path,
+    grant: &Grant,
+    cert: Option<&Path>,
+    key: &Path,
+) -> Result<Signed, SignError> {
     if let Some(fault) = host_name_fault(&grant.host) {
         return Err(SignError::Host { host: grant.host.clone(), fault });
     }
@@ -227,16 +238,24 @@ fn edit_admitted(
     let bytes = &admitted.evidence.manifest;
     let root = manifest::tree(bytes).map_err(|source| SignError::Malformed { path: path.clone(), source })?;
     let text = std::str::from_utf8(bytes).unwrap_or_default();
-    let edited = edit(&Document { text, root: &root }).ok_or_else(|| SignError::Layout { path: path.clone(), key: what })?;
+    let edited =
+        edit(&Document { text, root: &root }).ok_or_else(|| SignError::Layout { path: path.clone(), key: what })?;
     let recorded = admitted.manifest().signature.as_ref().map_or("", |signature| signature.cert.as_str());
     let cert = cert.map_or(Ok(recorded), cert_text)?;
     sign_text(gate, admitted.path(), bytes, edited.as_bytes(), cert, key)
 }
 
 /// Signs `new`, which takes the place of `old` on disk.
-fn sign_text(gate: &Gate, path: &Path, old: &[u8], new: &[u8], cert: &str, key_path: &Path) -> Result<Signed, SignError> {
+fn sign_text(
+    gate: &Gate,
+    path: &Path,
+    old: &[u8],
+    new: &[u8],
+    cert: &str,
+    key_path: &Path,
+) -> Result<Signed, SignError> {
     let cert_path = beside(path, cert);
-    let (_, chain) = read_cert(&cert_path).map_err(SignError::Unusable)?;
+    let chain = read_chain(path, cert)?;
     let leaf = read_leaf(&chain, path, cert)?;
     let key = read_key(key_path)?;
     let point = cert::p256_point(leaf.public_key());
@@ -251,9 +270,9 @@ fn sign_text(gate: &Gate, path: &Path, old: &[u8], new: &[u8], cert: &str, key_p
     }
     let raised = with_next_serial(gate, path, new)?;
     let parsed = parse(path, &raised)?;
-    let der = key.sign(parsed.payload_bytes()).ok_or(SignError::Key { path: key_path.to_owned(), what: "can't sign" })?;
-    let signature =
-        Signature { alg: SIGNATURE_ALG.to_owned(), cert: cert.to_owned(), value: BASE64.encode(der) };
+    let der =
+        key.sign(parsed.payload_bytes()).ok_or(SignError::Key { path: key_path.to_owned(), what: "can't sign" })?;
+    let signature = Signature { alg: SIGNATURE_ALG.to_owned(), cert: cert.to_owned(), value: BASE64.encode(der) };
     let text = signed_text(path, &raised, &signature)?;
     // what will be read is what was signed
     let after = parse(path, text.as_bytes())?;
@@ -311,6 +330,17 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<ParsedManifest, SignError> {
 fn reread(path: &Path, given: &Path) -> Result<Option<Vec<u8>>, SignError> {
     let (now, bytes) = read_manifest(given).map_err(SignError::Unusable)?;
     if now == path { Ok(Some(bytes)) } else { Err(SignError::Changed(path.to_owned())) }
+}
+
+/// The certificates of the file that the manifest will name.
+fn read_chain(manifest: &Path, cert: &str) -> Result<Vec<rustls_pki_types::CertificateDer<'static>>, SignError> {
+    let read = read_cert(&beside(manifest, cert)).map(|(_, chain)| chain);
+    read.map_err(|mut fault| {
+        if !Path::new(cert).is_absolute() {
+            fault.detail.push_str("; a relative path is read from the manifest's folder");
+        }
+        SignError::Unusable(fault)
+    })
 }
 
 fn read_leaf<'c>(

@@ -5,6 +5,7 @@
 //! are expanded), tags, directives, merge keys, keys that are no strings, a second document, integers that a
 //! JSON number can't hold exactly. Depth is bounded while reading, so no input makes this code recurse further.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -14,6 +15,8 @@ use crate::error::MalformedError;
 
 /// Containers may lie in each other this deep, the outermost one counted.
 pub(crate) const MAX_DEPTH: usize = 16;
+/// Keys and values of a file, all together: bounds the work that an unsigned megabyte can cause.
+const MAX_NODES: usize = 50_000;
 /// The largest integer that RFC 8785 (so an IEEE double) keeps exactly: 2^53 - 1.
 const MAX_INT: i64 = (1 << 53) - 1;
 
@@ -109,10 +112,24 @@ impl Node {
         }
         match &self.value {
             Value::Seq(nodes) => nodes.last().map_or(self.span.end, Node::content_end),
-            Value::Map(entries) => entries
-                .last()
-                .map_or(self.span.end, |(key, node)| node.content_end().max(key.span.end)),
+            Value::Map(entries) => {
+                entries.last().map_or(self.span.end, |(key, node)| node.content_end().max(key.span.end))
+            }
             _ => self.span.end,
+        }
+    }
+
+    /// Moves every span by so many bytes.
+    fn shift(&mut self, by: usize) {
+        let moved = |span: &Range<usize>| span.start + by..span.end + by;
+        self.span = moved(&self.span);
+        match &mut self.value {
+            Value::Seq(nodes) => nodes.iter_mut().for_each(|node| node.shift(by)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, node)| {
+                key.span = moved(&key.span);
+                node.shift(by);
+            }),
+            _ => {}
         }
     }
 
@@ -131,11 +148,21 @@ impl Node {
     }
 }
 
-/// Reads the one document of `text`.
+/// Reads the one document of `text`. A byte order mark in front of it is passed over.
 pub(crate) fn read(text: &str) -> Result<Node, MalformedError> {
+    match text.strip_prefix('\u{feff}') {
+        None => read_plain(text),
+        Some(rest) => read_plain(rest).map(|mut root| {
+            root.shift(text.len() - rest.len());
+            root
+        }),
+    }
+}
+
+fn read_plain(text: &str) -> Result<Node, MalformedError> {
     let lines = Lines::of(text);
     refuse_directives(text)?;
-    let mut reader = Reader { parser: Parser::new_from_str(text), lines };
+    let mut reader = Reader { parser: Parser::new_from_str(text), lines, nodes: 0 };
     let (start, span) = reader.next()?;
     debug_assert_eq!(start, Event::StreamStart);
     let (event, at) = reader.next()?;
@@ -156,7 +183,7 @@ pub(crate) fn read(text: &str) -> Result<Node, MalformedError> {
 
 /// `%YAML` and `%TAG` change how the rest is read; none is needed here.
 fn refuse_directives(text: &str) -> Result<(), MalformedError> {
-    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+    for (index, line) in text.lines().enumerate() {
         if line.starts_with('%') {
             return Err(Place { line: index + 1, column: 1 }.error("directives (`%…`) are not allowed"));
         }
@@ -170,6 +197,7 @@ fn refuse_directives(text: &str) -> Result<(), MalformedError> {
 struct Reader<'t> {
     parser: Parser<'t, StrInput<'t>>,
     lines: Lines<'t>,
+    nodes: usize,
 }
 
 impl<'t> Reader<'t> {
@@ -183,6 +211,10 @@ impl<'t> Reader<'t> {
 
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, MalformedError> {
         let place = self.lines.place(span.start);
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(place.error(format!("more than {MAX_NODES} keys and values")));
+        }
         let (Event::Scalar(_, _, anchor, ref tag)
         | Event::SequenceStart(anchor, ref tag)
         | Event::MappingStart(anchor, ref tag)) = event
@@ -205,7 +237,8 @@ impl<'t> Reader<'t> {
             } else {
                 Value::Str(text.into_owned())
             };
-            return Ok(Node { value, place, span: start..self.lines.offset(span.end).max(start), flow: false });
+            let span = self.lines.scalar(start, self.lines.offset(span.end), style);
+            return Ok(Node { value, place, span, flow: false });
         }
         if depth > MAX_DEPTH {
             return Err(place.error(format!("nested deeper than {MAX_DEPTH}")));
@@ -215,8 +248,7 @@ impl<'t> Reader<'t> {
             Event::SequenceStart(..) => self.sequence(depth)?,
             _ => self.mapping(depth)?,
         };
-        // the scanner's end of a closing bracket lies behind blanks and comments that follow it
-        let end = self.lines.offset(last.start) + usize::from(flow);
+        let end = if flow { self.lines.past_bracket(last.start) } else { self.lines.offset(last.start) };
         Ok(Node { value, place, span: start..end.max(start), flow })
     }
 
@@ -299,7 +331,9 @@ fn is_float(text: &str) -> bool {
         !digits.is_empty() && all_digits(digits)
     });
     let mantissa_ok = match mantissa.split_once('.') {
-        Some((whole, fraction)) => all_digits(whole) && all_digits(fraction) && !(whole.is_empty() && fraction.is_empty()),
+        Some((whole, fraction)) => {
+            all_digits(whole) && all_digits(fraction) && !(whole.is_empty() && fraction.is_empty())
+        }
         None => !mantissa.is_empty() && all_digits(mantissa),
     };
     exponent_ok && mantissa_ok
@@ -310,6 +344,8 @@ fn is_float(text: &str) -> bool {
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
+    /// Line, column and byte of the last mark that was looked up.
+    last: Cell<(usize, usize, usize)>,
 }
 
 impl<'t> Lines<'t> {
@@ -322,7 +358,7 @@ impl<'t> Lines<'t> {
             _ => false,
         });
         let starts = std::iter::once(0).chain(breaks.map(|(i, _)| i + 1)).collect();
-        Self { text, starts }
+        Self { text, starts, last: Cell::new((0, 0, 0)) }
     }
 
     fn place(&self, mark: Marker) -> Place {
@@ -333,13 +369,68 @@ impl<'t> Lines<'t> {
         Place { line: self.starts.len(), column: 1 }
     }
 
-    /// The byte at a mark; a mark past its line's end is the text's end.
+    /// The bytes of a scalar. The scanner counts what follows a closing quote in, and of a block scalar it knows the
+    /// content only: its bytes are here those from the indicator to the line break that ends the content.
+    fn scalar(&self, start: usize, end: usize, style: ScalarStyle) -> Range<usize> {
+        let text = self.text;
+        let closing = |quote: char| {
+            let mut escaped = false;
+            let mut chars = text[start..].char_indices().skip(1).peekable();
+            while let Some((i, c)) = chars.next() {
+                if std::mem::take(&mut escaped) {
+                    continue;
+                }
+                let doubled = c == quote && quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote);
+                if doubled || (c == '\\' && quote == '"') {
+                    escaped = true;
+                } else if c == quote {
+                    return start + i + 1;
+                }
+            }
+            end
+        };
+        match style {
+            ScalarStyle::SingleQuoted => start..closing('\''),
+            ScalarStyle::DoubleQuoted => start..closing('"'),
+            ScalarStyle::Plain => start..end.max(start),
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                let indicator = text[..start].rfind(['|', '>']).unwrap_or(start);
+                let content = text[..end.max(start)].trim_end_matches([' ', '\t']);
+                let end = if content.ends_with('\n') { content.len() } else { end.max(start) };
+                indicator..end
+            }
+        }
+    }
+
+    /// The byte past the closing bracket that is the next thing at or behind a mark. The scanner's own marks of a
+    /// closing bracket may lie before or behind the blanks and comments around it.
+    fn past_bracket(&self, mark: Marker) -> usize {
+        let mut at = self.offset(mark);
+        while let Some(c) = self.text[at..].chars().next() {
+            match c {
+                ']' | '}' => return at + 1,
+                '#' => at += self.text[at..].find(['\n', '\r']).unwrap_or(self.text.len() - at),
+                _ => at += c.len_utf8(),
+            }
+        }
+        at
+    }
+
+    /// The byte at a mark; a mark past its line's end is the text's end. Marks mostly come in order, so the way from
+    /// the last one is walked and not that from the line's start: a file may be one long line.
     fn offset(&self, mark: Marker) -> usize {
-        let Some(start) = mark.line().checked_sub(1).and_then(|line| self.starts.get(line)) else {
+        let (line, column) = (mark.line(), mark.col());
+        let Some(start) = line.checked_sub(1).and_then(|line| self.starts.get(line)) else {
             return self.text.len();
         };
-        let rest = &self.text[*start..];
-        start + rest.char_indices().nth(mark.col()).map_or(rest.len(), |(i, _)| i)
+        let (from, known) = match self.last.get() {
+            (l, c, byte) if l == line && c <= column => (byte, c),
+            _ => (*start, 0),
+        };
+        let rest = &self.text[from..];
+        let byte = from + rest.char_indices().nth(column - known).map_or(rest.len(), |(i, _)| i);
+        self.last.set((line, column, byte));
+        byte
     }
 }
 
@@ -354,7 +445,8 @@ mod tests {
 
     #[test]
     fn scalars_follow_the_core_schema() {
-        let root = read("a: 0x1F\nb: 0o17\nc: -5\nd: +7\ne: yes\nf: True\ng: ~\nh:\ni: '5'\nj: 2026-01-01\nk: 012\n").unwrap();
+        let root =
+            read("a: 0x1F\nb: 0o17\nc: -5\nd: +7\ne: yes\nf: True\ng: ~\nh:\ni: '5'\nj: 2026-01-01\nk: 012\n").unwrap();
         assert_eq!(
             root.to_json(),
             serde_json::json!({"a": 31, "b": 15, "c": -5, "d": 7, "e": "yes", "f": true, "g": null, "h": null, "i": "5", "j": "2026-01-01", "k": 12})
@@ -402,9 +494,21 @@ mod tests {
         let mut bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
         for level in b'b'..=b'z' {
             let (this, last) = (level as char, (level - 1) as char);
-            bomb.push_str(&format!("{this}: &{this} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"));
+            bomb.push_str(&format!(
+                "{this}: &{this} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"
+            ));
         }
         assert_eq!(refusal(&bomb).0, 1);
+    }
+
+    #[test]
+    fn the_number_of_values_is_bounded() {
+        assert!(refusal(&"- a\n".repeat(MAX_NODES)).2.contains("more than 50000"));
+        assert!(read(&"- a\n".repeat(MAX_NODES - 1)).is_ok());
+        assert_eq!(
+            read(&format!("[{}]", "é,".repeat(MAX_NODES - 1))).unwrap().elements().unwrap().len(),
+            MAX_NODES - 1
+        );
     }
 
     #[test]
@@ -428,6 +532,11 @@ mod tests {
         let c = root.field("c").unwrap();
         assert!(text[..c.content_end()].ends_with("y: q"));
         assert!(text[c.span.start..].starts_with("- x") && !c.flow);
+        let text = "a: 'it''s' # c\nb: \"q\\\"\" # c\nc: |\n  x\n  y\nd: >- # h\n  z\n  # n\ne: {f: 'g', h: \"i\"}\n";
+        let root = read(text).unwrap();
+        let slice = |name: &str| &text[root.field(name).unwrap().span.clone()];
+        assert_eq!((slice("a"), slice("b")), ("'it''s'", "\"q\\\"\""));
+        assert_eq!((slice("c"), slice("d")), ("|\n  x\n  y\n", ">- # h\n  z\n  # n\n"));
         let flow = "{a: {b: 1}, c: [ ] }";
         let root = read(flow).unwrap();
         assert!(root.flow && &flow[root.span.clone()] == flow);

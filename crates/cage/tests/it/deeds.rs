@@ -1,11 +1,13 @@
 //! The deeds, and the program that tries them.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
-
-use bastion_cage::{Profile, prepare};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::OnceLock;
+
+use bastion_cage::{Profile, ProgramProfile, prepare, prepare_program};
+use rustix::process::Pid;
 
 const MEMORY: u64 = 512 << 20;
 
@@ -28,7 +30,7 @@ const FORBIDDEN: &[(&str, Deed)] = &[
     ("make_a_pipe", |_| std::io::pipe().is_ok()),
     ("start_a_program", |_| Command::new("/bin/true").status().is_ok()),
     ("start_a_thread", |_| std::thread::Builder::new().spawn(|| ()).is_ok()),
-    ("signal_the_parent", |_| rustix::process::getppid().is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())),
+    ("signal_the_parent", |_| rustix::process::test_kill_process(parent()).is_ok()),
     ("make_executable_memory", |_| memmap2::MmapMut::map_anon(4096).is_ok_and(|map| map.make_exec().is_ok())),
     ("take_more_memory", |_| Vec::<u8>::new().try_reserve_exact(1 << 30).is_ok()),
     ("change_a_limit", |_| {
@@ -37,7 +39,7 @@ const FORBIDDEN: &[(&str, Deed)] = &[
     }),
     ("leave_the_folder", |_| std::env::set_current_dir("/").is_ok()),
     ("read_the_environment_of_the_parent", |_| {
-        rustix::process::getppid().is_some_and(|pid| std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).is_ok())
+        std::fs::read(format!("/proc/{}/environ", parent().as_raw_nonzero())).is_ok()
     }),
 ];
 
@@ -56,13 +58,52 @@ const ALLOWED: &[(&str, Deed)] = &[
     }),
 ];
 
+/// The parent, asked for before the cage is closed.
+static PARENT: OnceLock<Pid> = OnceLock::new();
+
+fn parent() -> Pid {
+    *PARENT.get().unwrap()
+}
+
+/// Of the forbidden deeds, those that the program's cage forbids too; its one folder is another than the deed's.
+const FORBIDDEN_TO_PROGRAMS: &[&str] = &[
+    "open_a_file",
+    "list_a_folder",
+    "make_a_file",
+    "make_a_folder",
+    "rename_a_file",
+    "remove_a_file",
+    "make_a_tcp_socket",
+    "make_a_udp_socket",
+    "make_a_socket_pair",
+    "signal_the_parent",
+    "take_more_memory",
+    "read_the_environment_of_the_parent",
+];
+
+/// What a program must be able to do in its own folder.
+const ALLOWED_TO_PROGRAMS: &[&str] =
+    &["open_a_file", "list_a_folder", "make_a_file", "make_a_folder", "rename_a_file", "remove_a_file", "start_a_program"];
+
 pub(crate) fn main() -> ExitCode {
+    PARENT.set(rustix::process::getppid().unwrap()).unwrap();
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["free", deed, folder] => exit(find(deed)(Path::new(folder))),
         ["caged", deed, folder] => {
             // From here on nothing can be opened, not even to say why.
             cage();
+            exit(find(deed)(Path::new(folder)))
+        }
+        ["program", own_folder, deed, folder] => {
+            let profile = ProgramProfile {
+                memory: MEMORY,
+                processor_seconds: 10,
+                file_size: 1 << 20,
+                readable: Vec::new(),
+                writable: Some(own_folder.into()),
+            };
+            prepare_program(&profile).unwrap().enforce().unwrap();
             exit(find(deed)(Path::new(folder)))
         }
         ["caged-abort"] => {
@@ -113,12 +154,26 @@ fn run(filter: Option<&String>) -> ExitCode {
     };
     for (deed, _) in FORBIDDEN {
         check(&format!("caged_cannot_{deed}"), &|| {
-            expect(tried("free", deed), true, "outside")?;
-            expect(tried("caged", deed), false, "inside")
+            expect(tried(&["free"], deed), true, "outside")?;
+            expect(tried(&["caged"], deed), false, "inside")
         });
     }
     for (deed, _) in ALLOWED {
-        check(&format!("caged_can_{deed}"), &|| expect(tried("caged", deed), true, "inside"));
+        check(&format!("caged_can_{deed}"), &|| expect(tried(&["caged"], deed), true, "inside"));
+    }
+    for deed in FORBIDDEN_TO_PROGRAMS {
+        check(&format!("program_cannot_{deed}"), &|| {
+            let own = tempfile::tempdir().unwrap();
+            expect(tried(&["program", own.path().to_str().unwrap()], deed), false, "inside")
+        });
+    }
+    for deed in ALLOWED_TO_PROGRAMS {
+        check(&format!("program_can_{deed}"), &|| {
+            let own = furnished();
+            let path = own.path().to_str().unwrap();
+            let status = itself().args(["program", path, deed, path]).stdout(Stdio::null()).status().unwrap();
+            expect(status, true, "inside")
+        });
     }
     check("caged_can_abort", &|| {
         let status = itself().arg("caged-abort").status().unwrap();
@@ -141,12 +196,16 @@ fn itself() -> Command {
     command
 }
 
-fn tried(how: &str, deed: &str) -> ExitStatus {
+fn tried(how: &[&str], deed: &str) -> ExitStatus {
+    let folder = furnished();
+    itself().args(how).arg(deed).arg(folder.path()).stdout(Stdio::null()).status().unwrap()
+}
+
+fn furnished() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let path: PathBuf = folder.path().to_owned();
-    std::fs::write(path.join("there"), "x").unwrap();
-    std::fs::write(path.join("doomed"), "x").unwrap();
-    itself().arg(how).arg(deed).arg(&path).stdout(Stdio::null()).status().unwrap()
+    std::fs::write(folder.path().join("there"), "x").unwrap();
+    std::fs::write(folder.path().join("doomed"), "x").unwrap();
+    folder
 }
 
 /// The child of a process that has gone holds the pipe open, unless it is dead too.

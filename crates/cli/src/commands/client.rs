@@ -1,9 +1,10 @@
 //! `bastion search|read|cards|status|health`: what another host does, from here.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bastion_serve::{Client, TlsFiles};
 
 use crate::args::{self, Remote};
@@ -41,7 +42,10 @@ pub(crate) fn read(args: &args::Read) -> Result<ExitCode> {
     } else {
         print_line(printable_text(&answer.text).trim_end_matches('\n'));
         if answer.end < answer.total {
-            eprintln!("characters {} to {} of {}; go on with --start {}", answer.start, answer.end, answer.total, answer.end);
+            eprintln!(
+                "characters {} to {} of {}; go on with --start {}",
+                answer.start, answer.end, answer.total, answer.end
+            );
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -59,11 +63,18 @@ pub(crate) fn cards(args: &args::Cards) -> Result<ExitCode> {
         print_line(&serde_json::to_string(&page)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let text = |card: &serde_json::Value, key: &str| card.get(key).and_then(|value| value.as_str()).map(printable).unwrap_or_default();
+    let text = |card: &serde_json::Value, key: &str| {
+        card.get(key).and_then(|value| value.as_str()).map(printable).unwrap_or_default()
+    };
     let number = |card: &serde_json::Value, key: &str| card.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0);
     for card in &page.cards {
         if args.dirs {
-            print_line(&format!("{}/\t{} files\t{} bytes", text(card, "path"), number(card, "files"), number(card, "bytes")));
+            print_line(&format!(
+                "{}/\t{} files\t{} bytes",
+                text(card, "path"),
+                number(card, "files"),
+                number(card, "bytes")
+            ));
         } else {
             let status = match (text(card, "status").as_str(), text(card, "reason")) {
                 ("ok", _) => format!("{} characters", number(card, "chars")),
@@ -108,7 +119,10 @@ pub(crate) fn health(args: &Remote) -> Result<ExitCode> {
         print_line(&serde_json::to_string(&answer)?);
     } else {
         let id = answer.id.as_deref().map_or_else(|| "?".to_owned(), printable);
-        print_line(&format!("{id}: {}", if answer.serving { "serving" } else { "reachable, but not serving: the manifest does not verify" }));
+        print_line(&format!(
+            "{id}: {}",
+            if answer.serving { "serving" } else { "reachable, but not serving: the manifest does not verify" }
+        ));
     }
     if answer.serving { Ok(ExitCode::SUCCESS) } else { Err(Exit::Silent(1).into()) }
 }
@@ -125,26 +139,42 @@ fn connect(args: &Remote) -> Result<Client> {
 fn endpoint(args: &Remote) -> Result<(String, String)> {
     if let Some(endpoint) = &args.endpoint {
         let host = endpoint.rsplit_once(':').map_or(endpoint.as_str(), |(host, _)| host);
-        let known = || registry::all().ok()?.into_iter().find(|agent| agent.endpoint().as_deref() == Some(endpoint)).map(|agent| agent.owner);
+        let known = || {
+            registry::all()
+                .ok()?
+                .into_iter()
+                .find(|agent| agent.endpoint().as_deref() == Some(endpoint))
+                .map(|agent| agent.owner)
+        };
         let owner = args.owner.clone().or_else(known).unwrap_or_else(|| host.to_owned());
         if owner.parse::<std::net::IpAddr>().is_ok() || owner.starts_with('[') {
-            return Err(Exit::Usage(format!("{endpoint} is an address: say whose endpoint it is with --owner HOST")).into());
+            return Err(
+                Exit::Usage(format!("{endpoint} is an address: say whose endpoint it is with --owner HOST")).into()
+            );
         }
         return Ok((endpoint.clone(), owner));
     }
     let owner = |agent: &Agent| args.owner.clone().unwrap_or_else(|| agent.owner.clone());
     if let Some(agent) = registry::here()? {
         let Some(endpoint) = agent.endpoint() else {
-            bail!("the agent `{}` of this folder has no endpoint running here; start it with: bastion up {}", agent.id, folder_of(&agent));
+            bail!(
+                "the agent `{}` of this folder has no endpoint running here; start it with: bastion up {}",
+                agent.id,
+                folder_of(&agent)
+            );
         };
         return Ok((endpoint, owner(&agent)));
     }
-    let running: Vec<(Agent, String)> = registry::all()?.into_iter().filter_map(|agent| agent.endpoint().map(|at| (agent, at))).collect();
+    let running: Vec<(Agent, String)> =
+        registry::all()?.into_iter().filter_map(|agent| agent.endpoint().map(|at| (agent, at))).collect();
     match running.as_slice() {
         [(agent, endpoint)] => Ok((endpoint.clone(), owner(agent))),
         [] => bail!("no endpoint runs here; start one with `bastion up FOLDER`, or name one with --endpoint HOST:PORT"),
         several => {
-            let list: String = several.iter().map(|(agent, at)| format!("\n  {}  --endpoint {at}  ({})", agent.id, folder_of(agent))).collect();
+            let list: String = several
+                .iter()
+                .map(|(agent, at)| format!("\n  {}  --endpoint {at}  ({})", agent.id, folder_of(agent)))
+                .collect();
             bail!("several endpoints run here; name one, or stand in its folder:{list}")
         }
     }
@@ -158,13 +188,25 @@ fn folder_of(agent: &Agent) -> String {
 pub(crate) fn tls_files(flags: &args::Tls) -> Result<TlsFiles> {
     let given = settings::tls(flags);
     let own = super::up::Machine::files()?;
-    let pick = |given: Option<std::path::PathBuf>, own: std::path::PathBuf, flag: &str, variable: &str| {
-        let path = given.unwrap_or(own);
-        if path.exists() { Ok(path) } else { Err(anyhow::anyhow!("{}: not there; give {flag} or set {variable}", path.display())) }
+    let mut missing = Vec::new();
+    let mut pick = |given: Option<PathBuf>, own: Option<PathBuf>, name: &'static str| {
+        given.or(own).unwrap_or_else(|| {
+            missing.push(name);
+            PathBuf::new()
+        })
     };
-    Ok(TlsFiles {
-        ca: pick(given.ca, own.ca, "--ca", "FREEAGENT_CA_ROOT").context("the CA")?,
-        cert: pick(given.cert, own.cert, "--cert", "FREEAGENT_TLS_CERT").context("the certificate")?,
-        key: pick(given.key, own.key, "--key", "FREEAGENT_TLS_KEY").context("the key")?,
-    })
+    let files = TlsFiles {
+        cert: pick(given.cert, own.as_ref().map(|own| own.cert.clone()), "FREEAGENT_TLS_CERT (--cert)"),
+        key: pick(given.key, own.as_ref().map(|own| own.key.clone()), "FREEAGENT_TLS_KEY (--key)"),
+        ca: pick(given.ca, own.map(|own| own.ca), "FREEAGENT_CA_ROOT (--ca)"),
+    };
+    if missing.is_empty() {
+        Ok(files)
+    } else {
+        let text = format!(
+            "{}: not set, and this machine has none of its own (see `bastion ca` and `bastion up`)",
+            missing.join(", ")
+        );
+        Err(Exit::Usage(text).into())
+    }
 }

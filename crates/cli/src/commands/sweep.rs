@@ -92,7 +92,9 @@ pub(crate) fn warn(admitted: &Admitted) {
     match admitted.standing() {
         Standing::Bypassed { reason } => eprintln!("bastion: WARNING: FOR DEVELOPMENT ONLY: {reason}"),
         Standing::Signed { serial: None, .. } => {
-            eprintln!("bastion: the manifest has no `serial`: an older signed copy of it could not be told from this one");
+            eprintln!(
+                "bastion: the manifest has no `serial`: an older signed copy of it could not be told from this one"
+            );
         }
         Standing::Signed { .. } => {}
     }

@@ -16,8 +16,8 @@ use bastion_host::files;
 use bastion_host::signals::{Stop, WakingClock};
 use bastion_serve::{BindAddr, Endpoint, NoticeSink, Running, ServeConfig};
 use bastion_stages::Pipeline;
-use bastion_sweep::{Ended, Event, Job, Runner, StageReport, Sweep, SweepSettings, exit_status};
-use bastion_trust::{Gate, LivePolicy};
+use bastion_sweep::{Ended, Event, Job, Report, Runner, Sweep, SweepSettings, exit_status};
+use bastion_trust::{Gate, LivePolicy, sign};
 
 pub(crate) use machine::Machine;
 
@@ -29,7 +29,7 @@ use crate::terminal::{Bars, Style, Teller, print_line, styled};
 use crate::words::Exit;
 
 /// The owner's certificate beside the manifest.
-const OWNER_CERT: &str = "owner.pem";
+pub(crate) const OWNER_CERT: &str = "owner.pem";
 
 /// One folder of `up`.
 struct Site {
@@ -48,7 +48,7 @@ pub(crate) fn up(args: &args::Up) -> Result<ExitCode> {
     runner.vaults.dir.get_or_insert(vaults);
     let machine = Machine::ensure(&SystemClock)?;
     let gate = Arc::new(settings::gate(None)?);
-    let sites = args.folders.iter().map(|folder| prepare(folder, &machine, &gate, &bind)).collect::<Result<Vec<_>>>()?;
+    let sites = args.folders.iter().map(|folder| prepare(folder, &machine, &gate)).collect::<Result<Vec<_>>>()?;
     if style == Style::Words {
         sites.iter().filter(|site| site.new).for_each(introduce);
     }
@@ -75,7 +75,7 @@ pub(crate) fn up(args: &args::Up) -> Result<ExitCode> {
             })
             .collect();
         if !args.once {
-            keep(&machine, &sites, &stop);
+            keep(&sites, &stop);
         }
         loops.into_iter().map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
@@ -90,19 +90,24 @@ pub(crate) fn up(args: &args::Up) -> Result<ExitCode> {
     if worst == 0 { Ok(ExitCode::SUCCESS) } else { Err(Exit::Silent(worst).into()) }
 }
 
-/// Stays until a signal comes, and renews what is about to end meanwhile.
-fn keep(machine: &Machine, sites: &[Site], stop: &Stop) {
+/// Stays until a signal comes, and renews meanwhile: the keys stay, so every signature holds under the new certificates.
+fn keep(sites: &[Site], stop: &Stop) {
     while stop.requested().is_none() {
         stop.wait(Duration::from_secs(3600));
-        let certs: Vec<PathBuf> = sites.iter().filter_map(|site| Some(site.agent.manifest.parent()?.join(OWNER_CERT))).collect();
-        if let Err(error) = machine.renew(&SystemClock, &certs) {
+        let renew = || {
+            let machine = Machine::ensure(&SystemClock)?;
+            sites
+                .iter()
+                .try_for_each(|site| machine.refresh_certificate(&site.agent.manifest.with_file_name(OWNER_CERT)))
+        };
+        if let Err(error) = renew() {
             eprintln!("bastion: the certificates can't be renewed: {error:#}");
         }
     }
 }
 
 /// Makes the manifest where there is none, passes the gate, and notes the agent in the registry.
-fn prepare(folder: &Path, machine: &Machine, gate: &Gate, bind: &BindAddr) -> Result<Site> {
+fn prepare(folder: &Path, machine: &Machine, gate: &Gate) -> Result<Site> {
     let folder = folder.canonicalize().with_context(|| format!("{}", folder.display()))?;
     if !folder.is_dir() {
         return Err(Exit::Usage(format!("{} is no folder", folder.display())).into());
@@ -111,9 +116,8 @@ fn prepare(folder: &Path, machine: &Machine, gate: &Gate, bind: &BindAddr) -> Re
     let new = std::fs::symlink_metadata(&manifest).is_err();
     if new {
         super::manifest::create(&folder, machine.host())?;
-        let cert = manifest.with_file_name(OWNER_CERT);
-        files::replace(&cert, &machine.signer_certificate()?, files::PRIVATE_FILE).with_context(|| format!("{}", cert.display()))?;
-        super::manifest::sign_with(&manifest, Path::new(OWNER_CERT), &machine.signer_key(), gate)?;
+        machine.write_certificate(&manifest.with_file_name(OWNER_CERT))?;
+        sign::sign(gate, &manifest, Path::new(OWNER_CERT), machine.signer_key())?;
     } else {
         machine.refresh_certificate(&manifest.with_file_name(OWNER_CERT))?;
     }
@@ -124,7 +128,7 @@ fn prepare(folder: &Path, machine: &Machine, gate: &Gate, bind: &BindAddr) -> Re
         owner: admitted.manifest().owner_host.clone(),
         manifest: admitted.path().to_owned(),
         out: admitted.default_out(),
-        address: Some(bind.reachable_host()),
+        address: None,
     };
     agent.save()?;
     Ok(Site { folder, agent, new })
@@ -148,11 +152,15 @@ fn serve(sites: &[Site], machine: &Machine, gate: &Arc<Gate>, bind: &BindAddr) -
             out: site.agent.out.clone(),
             bind: bind.clone(),
             port_file: Some(site.agent.port_file()?),
-            tls: machine.tls(),
+            tls: machine.tls()?,
             notices: NoticeSink::stderr(),
         };
         let policy = LivePolicy::new(Arc::clone(gate), site.agent.manifest.clone(), false);
-        Ok(Endpoint::start(config, policy, settings::search_embedder(&site.agent.out)?, Arc::new(SystemClock))?)
+        let running =
+            Endpoint::start(config, policy, settings::search_embedder(&site.agent.out)?, Arc::new(SystemClock))?;
+        let address = Some(running.reachable_address().ip());
+        Agent { address, ..site.agent.clone() }.save()?;
+        Ok(running)
     };
     sites.iter().map(start).collect()
 }
@@ -171,7 +179,12 @@ struct Loop<'a> {
 
 impl Loop<'_> {
     fn run(&self, runner: bastion_stages::Settings) -> Result<u8> {
-        let wanted = SweepSettings { manifest: self.site.agent.manifest.clone(), out: None, once: self.once, allow_unsigned: false };
+        let wanted = SweepSettings {
+            manifest: self.site.agent.manifest.clone(),
+            out: None,
+            once: self.once,
+            allow_unsigned: false,
+        };
         let clock = WakingClock::new(self.stop);
         let sweep = Sweep { gate: self.gate, clock: &clock, stop: self.stop, settings: &wanted };
         let pipeline = Pipeline::new(runner, Arc::new(Bars::new(self.style)), Arc::new(SystemClock) as Arc<dyn Clock>);
@@ -185,7 +198,9 @@ impl Loop<'_> {
             }
         });
         match &ended {
-            Ok(Ended::Refused { code, detail }) => eprintln!("bastion: {}: the gate refuses it ({code}): {detail}", self.site.agent.manifest.display()),
+            Ok(Ended::Refused { code, detail }) => {
+                eprintln!("bastion: {}: the gate refuses it ({code}): {detail}", self.site.agent.manifest.display())
+            }
             Err(error) => eprintln!("bastion: {}: {error}", self.site.agent.id),
             Ok(_) => {}
         }
@@ -196,7 +211,8 @@ impl Loop<'_> {
     fn explain(&self) {
         let (Some(endpoint), Style::Words) = (self.endpoint, self.style) else { return };
         let folder = shell_word(&self.site.folder.display().to_string());
-        let until = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().saturating_add(jiff::Span::new().days(30));
+        let until =
+            jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().saturating_add(jiff::Span::new().days(30));
         let at = if self.several { format!(" --endpoint {endpoint}") } else { String::new() };
         let lines = [
             format!("serving at {endpoint} as {} until Ctrl-C; from a second terminal:", self.site.agent.owner),
@@ -227,7 +243,7 @@ impl Runner for InTurn<'_> {
     fn run(
         &mut self,
         job: &Job<'_>,
-        report: &mut dyn FnMut(StageReport) -> std::ops::ControlFlow<()>,
+        report: &mut Report<'_>,
     ) -> std::ops::ControlFlow<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.pipeline.run(job, report)

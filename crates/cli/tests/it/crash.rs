@@ -8,7 +8,10 @@ use crate::support::{Machine, files, rows};
 /// Files enough that a sweep takes a while.
 fn fill(folder: &std::path::Path, round: usize) {
     for at in 0..120 {
-        let text = format!("# Note {at} of round {round}\n\n{}\nWrite to person{at}@example.org.\n", "The quick brown fox jumps. ".repeat(40));
+        let text = format!(
+            "# Note {at} of round {round}\n\n{}\nWrite to person{at}@example.org.\n",
+            "The quick brown fox jumps. ".repeat(40)
+        );
         std::fs::write(folder.join(format!("note{at}.md")), text).unwrap();
     }
 }
@@ -24,7 +27,12 @@ fn a_killed_sweep_leaves_the_earlier_state_and_the_next_one_heals() {
     for round in 1..=8_u64 {
         fill(&folder, usize::try_from(round).unwrap());
         let before = generation();
-        let mut child = machine.command(&["up", "--once", folder.to_str().unwrap()]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = machine
+            .command(&["up", "--once", folder.to_str().unwrap()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(round * 25));
         let _ = child.kill();
         child.wait().unwrap();
@@ -41,7 +49,10 @@ fn a_killed_sweep_leaves_the_earlier_state_and_the_next_one_heals() {
     assert_eq!(rows(&out.join("extract/index.jsonl")).len(), 120);
     let leftovers: Vec<_> = files(&out).into_iter().filter(|path| path.to_string_lossy().ends_with(".tmp")).collect();
     assert!(leftovers.is_empty(), "{leftovers:?}");
-    let generations = std::fs::read_dir(out.join("index")).unwrap().filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("gen-")).count();
+    let generations = std::fs::read_dir(out.join("index"))
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("gen-"))
+        .count();
     assert_eq!(generations, 1);
     let up = machine.up(&folder);
     let found = machine.run(&["search", "note 7 of round 8", "-k", "50", "--json"]).ok();

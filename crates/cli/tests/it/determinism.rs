@@ -15,7 +15,8 @@ fn sweep(machine: &Machine, manifest: &Path, out: &Path) {
 #[test]
 fn the_same_folder_and_key_give_the_same_bytes() {
     let machine = Machine::new();
-    let folder = machine.folder("Documents", &[("deep/er/a.md", "# A\n\nCall +49 30 901820 or write to x.y@example.org.\n")]);
+    let folder =
+        machine.folder("Documents", &[("deep/er/a.md", "# A\n\nCall +49 30 901820 or write to x.y@example.org.\n")]);
     formats::write_all(&folder, &["The first line.", "Mail to someone@example.com now."]);
     machine.swept(&folder).ok();
     let manifest = folder.join(".agent/manifest.yaml");

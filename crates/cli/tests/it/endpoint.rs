@@ -10,7 +10,10 @@ fn address(up: &Up) -> String {
 #[test]
 fn another_host_searches_until_its_grant_is_taken_back() {
     let machine = Machine::new();
-    let folder = machine.folder("Documents", &[("garden.md", "The compost heap needs turning. Ask rose.gardener@example.org about it.")]);
+    let folder = machine.folder(
+        "Documents",
+        &[("garden.md", "The compost heap needs turning. Ask rose.gardener@example.org about it.")],
+    );
     let up = machine.up(&folder);
     let at = address(&up);
     let found = machine.run(&["search", "compost heap"]).ok();
@@ -24,16 +27,29 @@ fn another_host_searches_until_its_grant_is_taken_back() {
         std::fs::copy(machine.path(file), other.path(file)).unwrap();
     }
     std::fs::copy(machine.state().join("ca/root.pem"), other.path("root.pem")).unwrap();
-    let owner = std::fs::read_to_string(machine.state().join("identity/host")).unwrap();
+    let owner = machine.owner();
     let ask = |words: &[&str]| {
-        let fixed = ["--endpoint", &at, "--owner", owner.trim(), "--ca", "root.pem", "--cert", "laptop.example.pem", "--key", "laptop.example.key"];
+        let fixed = [
+            "--endpoint",
+            &at,
+            "--owner",
+            owner.trim(),
+            "--ca",
+            "root.pem",
+            "--cert",
+            "laptop.example.pem",
+            "--key",
+            "laptop.example.key",
+        ];
         other.run(&[words, &fixed].concat())
     };
     ask(&["health"]).ok();
     let refused = ask(&["search", "compost"]).fails(1);
     assert!(refused.err.contains("403") || refused.err.contains("may not"), "{}", refused.err);
 
-    machine.run(&["grant", folder.to_str().unwrap(), "laptop.example", "--ops", "search", "--until", "2999-12-31"]).ok();
+    machine
+        .run(&["grant", folder.to_str().unwrap(), "laptop.example", "--ops", "search", "--until", "2999-12-31"])
+        .ok();
     let found = ask(&["search", "compost", "--json"]).ok();
     let answer: serde_json::Value = serde_json::from_str(&found.out).unwrap();
     let hit = &answer["hits"][0];

@@ -67,9 +67,11 @@ fn a_second_sweep_is_told_who_holds_the_lock() {
     machine.swept(&folder).ok();
     // A lock of a process that lives: this one.
     let held = machine.folder("held", &[]);
-    let lock = bastion_host::lock::RunLock::acquire(&held.join("sweep.lock"), &bastion_host::clock::SystemClock).unwrap();
+    let lock =
+        bastion_host::lock::RunLock::acquire(&held.join("sweep.lock"), &bastion_host::clock::SystemClock).unwrap();
     let manifest = folder.join(".agent/manifest.yaml");
-    let refused = machine.run(&["sweep", "--once", manifest.to_str().unwrap(), "--out", held.to_str().unwrap()]).fails(4);
+    let refused =
+        machine.run(&["sweep", "--once", manifest.to_str().unwrap(), "--out", held.to_str().unwrap()]).fails(4);
     assert!(refused.err.contains(&std::process::id().to_string()), "{}", refused.err);
     drop(lock);
 }

@@ -7,7 +7,10 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Every package of the workspace with the packages it is built with (not those of its tests).
 fn graph() -> (Graph, BTreeMap<String, BTreeSet<String>>) {
-    let output = Command::new(env!("CARGO")).args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).output().unwrap();
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .output()
+        .unwrap();
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let (mut ours, mut others) = (Graph::new(), Graph::new());
     for package in metadata["packages"].as_array().unwrap() {
@@ -18,7 +21,11 @@ fn graph() -> (Graph, BTreeMap<String, BTreeSet<String>>) {
                 continue;
             }
             let to = dependency["name"].as_str().unwrap().to_owned();
-            if dependency["path"].is_string() { inner.insert(to) } else { outer.insert(to) };
+            if dependency["path"].is_string() {
+                inner.insert(to)
+            } else {
+                outer.insert(to)
+            };
         }
         ours.insert(name.clone(), inner);
         others.insert(name, outer);
@@ -66,7 +73,15 @@ fn the_cage_and_the_rules_know_nothing_of_the_rest() {
     assert!(graph["bastion-sanitize"].is_empty(), "{:?}", graph["bastion-sanitize"]);
     assert!(graph["bastion-host"].is_empty(), "{:?}", graph["bastion-host"]);
     let network = ["tokio", "hyper", "ureq", "rustls", "tokio-rustls"];
-    for name in ["bastion-cage", "bastion-extract", "bastion-private", "bastion-store", "bastion-sanitize", "bastion-trust", "bastion-sweep"] {
+    for name in [
+        "bastion-cage",
+        "bastion-extract",
+        "bastion-private",
+        "bastion-store",
+        "bastion-sanitize",
+        "bastion-trust",
+        "bastion-sweep",
+    ] {
         let found: Vec<_> = network.iter().filter(|crate_| outer[name].contains(**crate_)).collect();
         assert!(found.is_empty(), "{name} has network code: {found:?}");
     }

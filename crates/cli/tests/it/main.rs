@@ -12,3 +12,4 @@ mod records;
 mod removal;
 mod support;
 mod transcript;
+mod walk;

@@ -55,7 +55,10 @@ fn hold(doc: &str, file: &str, path: &Path) {
 #[test]
 fn every_record_is_as_documented() {
     let machine = Machine::new();
-    let folder = machine.folder("Documents", &[("locked.zip", "no zip at all"), ("empty.txt", ""), ("deep/a.md", "Mail a.b@example.org")]);
+    let folder = machine.folder(
+        "Documents",
+        &[("locked.zip", "no zip at all"), ("empty.txt", ""), ("deep/a.md", "Mail a.b@example.org")],
+    );
     formats::write_all(&folder, &["A line.", "Another line for c.d@example.org."]);
     machine.swept(&folder).ok();
     let out = folder.join(".agent");

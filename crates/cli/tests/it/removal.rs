@@ -7,11 +7,17 @@ fn a_deleted_file_leaves_every_store_and_the_vault() {
     let machine = Machine::new();
     let folder = machine.folder(
         "Documents",
-        &[("keep.md", "The keeper writes to keep@example.org."), ("gone.md", "The goner wrote to gone.person@example.org about periwinkle.")],
+        &[
+            ("keep.md", "The keeper writes to keep@example.org."),
+            ("gone.md", "The goner wrote to gone.person@example.org about periwinkle."),
+        ],
     );
     machine.swept(&folder).ok();
     let out = folder.join(".agent");
-    let doc = rows(&out.join("walk.jsonl")).iter().find(|row| row["path"] == "gone.md").unwrap()["doc"].as_str().unwrap().to_owned();
+    let doc = rows(&out.join("walk.jsonl")).iter().find(|row| row["path"] == "gone.md").unwrap()["doc"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(out.join(format!("sanitize/{doc}.txt")).exists());
     std::fs::remove_file(folder.join("gone.md")).unwrap();
     machine.swept(&folder).ok();

@@ -87,6 +87,11 @@ impl Machine {
         self.command(args).output().unwrap().into()
     }
 
+    /// The name that this machine's certificates have.
+    pub(crate) fn owner(&self) -> String {
+        bastion_trust::identity::find(&self.state(), bastion_trust::identity::Kind::Tls).unwrap().host
+    }
+
     /// An agent of `folder` that has swept once.
     pub(crate) fn swept(&self, folder: &Path) -> Ran {
         self.run(&[OsStr::new("up"), OsStr::new("--once"), folder.as_os_str()])

@@ -8,7 +8,9 @@ use crate::support::Machine;
 fn transcript() -> Vec<String> {
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
     let mut blocks = readme.split("```");
-    let block = blocks.find(|block| block.trim_start_matches("console").trim_start().starts_with("$ bastion up")).expect("the README has no transcript");
+    let block = blocks
+        .find(|block| block.trim_start_matches("console").trim_start().starts_with("$ bastion up"))
+        .expect("the README has no transcript");
     block.lines().map(str::to_owned).filter(|line| !line.is_empty() && line != "console").collect()
 }
 
@@ -37,7 +39,10 @@ fn the_readme_tells_what_happens() {
     let folder = machine.folder(
         "Documents",
         &[
-            ("garden.md", "# Garden\n\nThe roses want pruning in March. Ask maria.lopez@example.org for the good shears.\n"),
+            (
+                "garden.md",
+                "# Garden\n\nThe roses want pruning in March. Ask maria.lopez@example.org for the good shears.\n",
+            ),
             ("bank.txt", "Rent goes to DE89 3704 0044 0532 0130 00 on the first of the month.\n"),
         ],
     );
@@ -48,7 +53,7 @@ fn the_readme_tells_what_happens() {
     }
     let said: Vec<String> = said.lines().map(normal).collect();
     let home = machine.home.path().canonicalize().unwrap().display().to_string();
-    let host = std::fs::read_to_string(machine.state().join("identity/host")).unwrap();
+    let host = machine.owner();
     for line in transcript() {
         if line.starts_with('$') || line.trim() == "…" {
             continue;

@@ -46,7 +46,10 @@ impl Runner<'_> {
             seconds: left.as_secs() + 1,
         };
         let head = wire::head(&ask, 0).ok()?;
-        #[expect(clippy::disallowed_methods, reason = "the pool's crate is one of the three places that start processes")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the pool's crate is one of the three places that start processes"
+        )]
         let mut command = Command::new(&self.recipe.program);
         command.args(&self.recipe.args).env_clear().current_dir("/");
         // A group of its own, so that its helpers end with it.

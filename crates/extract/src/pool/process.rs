@@ -83,12 +83,14 @@ impl Worker {
             let _ = child.wait();
             return Err(spawn_failed(io::Error::other("no pipes")));
         };
-        let mut worker = Self { child, stdin, stdout, stderr, said: Vec::new(), stderr_open: true, files: 0, shaken: false };
+        let mut worker =
+            Self { child, stdin, stdout, stderr, said: Vec::new(), stderr_open: true, files: 0, shaken: false };
         for pipe in [worker.stdin.as_fd(), worker.stdout.as_fd(), worker.stderr.as_fd()] {
             rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| PoolError::Pipe { source: errno.into() })?;
         }
         let not_a_worker = || PoolError::NotAWorker { worker: recipe.program.clone() };
-        let start = wire::head(&Ask::Start { uncaged: recipe.uncaged }, 0).map_err(|source| PoolError::Pipe { source })?;
+        let start =
+            wire::head(&Ask::Start { uncaged: recipe.uncaged }, 0).map_err(|source| PoolError::Pipe { source })?;
         let answer = worker.exchange(&[&start], 0, Instant::now() + START)?;
         match answer {
             Ok((Answer::Ready, _)) => Ok(worker),
@@ -134,7 +136,7 @@ impl Worker {
 
     /// Whether the worker should not get another file.
     pub(super) fn worn_out(&self) -> bool {
-        self.shaken || self.files >= MAX_FILES || self.resident_bytes().is_none_or(|bytes| bytes > MAX_KEPT)
+        self.shaken || self.files >= MAX_FILES || self.resident_bytes().map_or(cfg!(target_os = "linux"), |bytes| bytes > MAX_KEPT)
     }
 
     fn end(&mut self, death: Death) -> Death {
@@ -144,16 +146,20 @@ impl Worker {
     }
 
     /// Backs up the pool's own timer inside the kernel, should the pool be stopped: a soft limit a little beyond it.
+    /// Best effort by design: the timer is what keeps the promise.
+    #[cfg(target_os = "linux")]
     fn limit_processor_time(&self, seconds: u64) {
-        let used = self.processor_seconds().unwrap_or(0.0).ceil();
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of one process")]
-        let limit = Some((used as u64).saturating_add(seconds).saturating_add(1));
-        if let Some(pid) = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(0)) {
-            let limit = rustix::process::Rlimit { current: limit, maximum: None };
-            // Best effort by design: the timer above it is what keeps the promise.
-            let _ = rustix::process::prlimit(Some(pid), rustix::process::Resource::Cpu, limit);
+        let used = self.processor_seconds().unwrap_or(0.0).ceil() as u64;
+        let limit = Rlimit { current: Some(used.saturating_add(seconds).saturating_add(1)), maximum: None };
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = prlimit(Some(pid), Resource::Cpu, limit);
         }
     }
+
+    #[cfg(not(target_os = "linux"))]
+    fn limit_processor_time(&self, _seconds: u64) {}
 
     /// Processor seconds used so far, from proc(5): fields 14 and 15 of `stat`, in ticks of 1/100 s (`USER_HZ`).
     fn processor_seconds(&self) -> Option<f64> {
@@ -284,6 +290,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("RUST_BACKTRACE", "0"),
     ("LC_ALL", "C.UTF-8"),
     ("TZ", "UTC"),
+    // The office library's own bound on a part of a package, as `readers::office::MAX_PART`.
+    ("DOCLING_RS_MAX_PART_BYTES", "268435456"),
 ];
 
 /// A name is a hint, and its end (`.docx`) the part that hints.
@@ -353,11 +361,15 @@ impl Incoming {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(error) => return Err(error),
         }
-        if self.lengths.is_none() && let Some(preamble) = self.bytes.first_chunk::<PREAMBLE>() {
+        if self.lengths.is_none()
+            && let Some(preamble) = self.bytes.first_chunk::<PREAMBLE>()
+        {
             self.lengths = Some(wire::lengths(preamble, self.max_body)?);
         }
         match self.lengths {
-            Some((head, body)) if self.bytes.len() > PREAMBLE + head + body => Err(wire::malformed("more than a frame")),
+            Some((head, body)) if self.bytes.len() > PREAMBLE + head + body => {
+                Err(wire::malformed("more than a frame"))
+            }
             _ => Ok(true),
         }
     }

@@ -43,10 +43,10 @@ pub(super) fn death(status: Option<ExitStatus>, said: &[u8]) -> Death {
 }
 
 impl Death {
-    /// Whether the file may have been innocent. Not where it used up its seconds by itself.
+    /// Whether the file may have been innocent: not where it was late although it had a fair share of the processor.
     pub(super) fn worth_another_try(&self, limits: &Limits) -> bool {
         match *self {
-            Self::Late { processor } => processor < f64::from(limits.seconds) / 2.0,
+            Self::Late { processor } => processor < f64::from(limits.seconds) / 4.0,
             Self::Processor => false,
             _ => true,
         }
@@ -59,7 +59,9 @@ impl Death {
                 (FailReason::Timeout, format!("not read within {} s", limits.seconds))
             }
             Self::Memory => (FailReason::Memory, "wanted more memory than a worker may have".to_owned()),
-            Self::Killed => (FailReason::Memory, "the worker was killed, as the kernel does when memory is short".to_owned()),
+            Self::Killed => {
+                (FailReason::Memory, "the worker was killed, as the kernel does when memory is short".to_owned())
+            }
             Self::Stack => (FailReason::Crashed, "nested too deep for its reader".to_owned()),
             Self::Signal(Some(signal)) => (FailReason::Crashed, format!("the worker was ended by signal {signal}")),
             Self::Signal(None) => (FailReason::Crashed, "the worker ended in the middle".to_owned()),
@@ -81,7 +83,9 @@ pub(super) fn outcome(answer: Answer, body: Vec<u8>, limits: &Limits) -> Option<
                 && word(&mime)
                 && word(&reader)
                 && title.as_deref().is_none_or(|title| tidy::title(title).as_deref() == Some(title))
-                && lang.as_deref().is_none_or(|lang| lang.len() == 2 && lang.bytes().all(|byte| byte.is_ascii_lowercase()));
+                && lang
+                    .as_deref()
+                    .is_none_or(|lang| lang.len() == 2 && lang.bytes().all(|byte| byte.is_ascii_lowercase()));
             sound.then_some(Outcome::Text(Document { mime, reader, text, pages, title, lang }))
         }
         Answer::Empty { mime, reader } => (word(&mime) && word(&reader)).then_some(Outcome::Empty { mime, reader }),

@@ -79,7 +79,11 @@ fn zip_entries(bytes: &[u8], budget: &Budget, listing: &mut Listing) -> Result<(
         drop(raw);
         listing.add(&name);
         encrypted += usize::from(locked);
-        if listing.open && !folder && !locked && let Ok(entry) = archive.by_index(index) {
+        if listing.open
+            && !folder
+            && !locked
+            && let Ok(entry) = archive.by_index(index)
+        {
             listing.unpack(&name, entry, budget);
         }
     }

@@ -69,8 +69,8 @@ pub(super) fn mailbox(bytes: &[u8], budget: &Budget, depth: u32) -> Read {
     Ok(Found { text: all, reader: "mail", pages: None, title: None })
 }
 
-/// The messages between separator lines: `From ` at the start of the file or after an empty line, and a header field in
-/// the line below, so that a sentence that begins with "From " separates nothing.
+/// The messages between separator lines: `From ` at the start of the file or after an empty line, a time in it, and a
+/// header field in the line below, so that a sentence that begins with "From " separates nothing.
 fn split(bytes: &[u8]) -> Vec<&[u8]> {
     let mut starts = Vec::new();
     for at in memchr::memmem::find_iter(bytes, b"From ") {
@@ -80,13 +80,18 @@ fn split(bytes: &[u8]) -> Vec<&[u8]> {
             continue;
         }
         let Some(end) = memchr::memchr(b'\n', &bytes[at..]) else { continue };
-        let next = &bytes[at + end + 1..];
-        if is_field(next) || next.starts_with(b">From ") {
+        let (line, next) = (&bytes[at..at + end], &bytes[at + end + 1..]);
+        if (first || has_time(line)) && (is_field(next) || next.starts_with(b">From ")) {
             starts.push((at, at + end + 1));
         }
     }
     let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([bytes.len()]);
     starts.iter().zip(ends).map(|((_, body), end)| &bytes[*body..end]).collect()
+}
+
+/// Whether `hh:mm` stands in a line (RFC 4155, appendix A: the separator ends with a date in UTC).
+fn has_time(line: &[u8]) -> bool {
+    line.windows(5).any(|window| matches!(window, [b'0'..=b'9', b'0'..=b'9', b':', b'0'..=b'9', b'0'..=b'9']))
 }
 
 /// Whether a header field begins here: a name of printable characters and a colon (RFC 5322 §2.2).
@@ -180,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_sentence_that_begins_with_from_separates_nothing() {
-        let mailbox = b"From a@x Mon Jan  1 00:00:00 2024\nSubject: one\n\nHello\n\nFrom here on it rains.\n>From there too.\n\n\
+        let mailbox =
+            b"From a@x Mon Jan  1 00:00:00 2024\nSubject: one\n\nHello\n\nFrom here on it rains.\n>From there too.\n\n\
             From b@x Mon Jan  1 00:00:00 2024\nSubject: two\n\nBye\n";
         let parts = split(mailbox);
         assert_eq!(parts.len(), 2);
@@ -188,5 +194,13 @@ mod tests {
         assert!(found.text.contains("# one") && found.text.contains("# two"));
         assert!(found.text.contains("\nFrom there too."));
         assert!(found.text.contains("From here on it rains."));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_byte_of_a_mailbox_is_read_twice(bytes in "(From a@b 10:00\n|a: b\n|\n|>From x\n|text\n){0,20}") {
+            let total: usize = split(bytes.as_bytes()).iter().map(|message| message.len()).sum();
+            proptest::prop_assert!(total <= bytes.len());
+        }
     }
 }

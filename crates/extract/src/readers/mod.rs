@@ -5,6 +5,7 @@
 
 mod archive;
 mod fb2;
+mod flatten;
 mod mail;
 mod office;
 mod pdf;
@@ -37,7 +38,13 @@ const INNER_DEPTH: u32 = 4;
 
 impl Budget {
     pub(crate) fn new(max_chars: u64, archive_depth: u32) -> Self {
-        Self { max_chars, archive_depth, inner_files: Cell::new(INNER_FILES), unpacked: Cell::new(UNPACKED), archives: Cell::new(0) }
+        Self {
+            max_chars,
+            archive_depth,
+            inner_files: Cell::new(INNER_FILES),
+            unpacked: Cell::new(UNPACKED),
+            archives: Cell::new(0),
+        }
     }
 
     /// Takes the right to read one more inner file.
@@ -139,9 +146,15 @@ fn by_kind(kind: Kind, name: &str, bytes: Vec<u8>, budget: &Budget, depth: u32) 
         Kind::Html => text::html(bytes, budget),
         Kind::Pdf => pdf::read(bytes, budget),
         Kind::Xlsx | Kind::Xlsb | Kind::Xls => sheet::read(kind, bytes, budget),
-        Kind::Docx | Kind::Pptx | Kind::Doc | Kind::Ppt | Kind::Rtf | Kind::Odt | Kind::Ods | Kind::Odp | Kind::Epub => {
-            office::read(kind, bytes)
-        }
+        Kind::Docx
+        | Kind::Pptx
+        | Kind::Doc
+        | Kind::Ppt
+        | Kind::Rtf
+        | Kind::Odt
+        | Kind::Ods
+        | Kind::Odp
+        | Kind::Epub => office::read(kind, bytes),
         Kind::OtherOffice => office::other(name, bytes),
         Kind::Fb2 => fb2::read(bytes),
         Kind::Eml => mail::message(&bytes, budget, depth),

@@ -1,12 +1,14 @@
 //! Office files, e-books and HTML, by the library `docling`: its document model, printed as plain text.
 
+use std::io::Cursor;
+
 use docling::{
     ContentLayer, ContentLayers, ConversionError, DocumentConverter, InputFormat, MarkdownExportOptions, SourceDocument,
 };
 
 use crate::Kind;
 use crate::detect;
-use crate::readers::{Found, Read, Refusal};
+use crate::readers::{Found, Read, Refusal, flatten};
 
 /// An office file of a known kind.
 pub(super) fn read(kind: Kind, bytes: Vec<u8>) -> Read {
@@ -25,7 +27,32 @@ pub(super) fn read(kind: Kind, bytes: Vec<u8>) -> Read {
         Kind::Msg => (InputFormat::Email, "msg"),
         _ => return Err(Refusal::Unsupported),
     };
-    convert(format, extension, bytes, "office")
+    if bytes.starts_with(b"PK") {
+        check_sizes(&bytes)?;
+    }
+    convert(format, extension, flatten::package(kind, bytes), "office")
+}
+
+/// The largest part of markup in a package, unpacked, in bytes. The worker's environment tells the library the same.
+pub(crate) const MAX_PART: u64 = 256 << 20;
+
+/// Refuses a package with a part of markup that says it is larger, unpacked, than [`MAX_PART`]. One that is and says
+/// otherwise is stopped by the library at the same size. Pictures and films may be as large as they like: nobody
+/// unpacks them.
+fn check_sizes(bytes: &[u8]) -> Result<(), Refusal> {
+    let Ok(mut archive) = zip::ZipArchive::new(Cursor::new(bytes)) else { return Ok(()) };
+    let markup = |name: &str| {
+        matches!(detect::ending(name).as_str(), "xml" | "rels" | "bin" | "html" | "xhtml" | "htm" | "opf" | "ncx")
+    };
+    for index in 0..archive.len() {
+        if let Ok(part) = archive.by_index_raw(index)
+            && part.size() > MAX_PART
+            && markup(part.name())
+        {
+            return Err(Refusal::TooLarge("a part of it is larger, unpacked, than its reader takes"));
+        }
+    }
+    Ok(())
 }
 
 /// A file of a kind that only the library knows.
@@ -53,7 +80,12 @@ pub(super) fn convert(format: InputFormat, extension: &str, bytes: Vec<u8>, read
         encoding: None,
         media_type: None,
     };
-    let converter = DocumentConverter::new().fetch_images(false).compact_tables(true).skip_empty_cells(true);
+    let converter = DocumentConverter::new()
+        .fetch_images(false)
+        .compact_tables(true)
+        .skip_empty_cells(true)
+        // Without it a word whose letters differ in style falls apart.
+        .strict(true);
     let metadata = converter.document_metadata(&source);
     let pages = metadata.properties.get("pages").or_else(|| metadata.properties.get("slides"));
     let pages = pages.and_then(|count| count.parse().ok()).filter(|count| *count > 0);
@@ -68,7 +100,21 @@ pub(super) fn convert(format: InputFormat, extension: &str, bytes: Vec<u8>, read
         ..MarkdownExportOptions::plain_text()
     };
     let (text, _) = document.export_to_markdown_with_options(&options);
-    Ok(Found { text, pages, title: metadata.title, reader })
+    Ok(Found { text: without_rules(&text), pages, title: metadata.title, reader })
+}
+
+/// Leaves out the lines `| - | - |` that tell Markdown a table's head from its body.
+fn without_rules(text: &str) -> String {
+    let rule = |line: &str| {
+        let line = line.trim();
+        line.len() > 2
+            && line.starts_with('|')
+            && line.contains('-')
+            && line.bytes().all(|byte| b"|-: ".contains(&byte))
+    };
+    let mut out = String::with_capacity(text.len());
+    text.split_inclusive('\n').filter(|line| !rule(line)).for_each(|line| out.push_str(line));
+    out
 }
 
 fn refusal(error: &ConversionError) -> Refusal {

@@ -30,12 +30,23 @@ pub(super) fn read(bytes: Vec<u8>, budget: &Budget) -> Read {
             return Err(Refusal::TooLarge("more characters than max_doc_chars"));
         }
     }
-    let blank = text.trim_matches(|c: char| c.is_whitespace()).is_empty();
-    match unread {
+    let blank = text.trim().is_empty();
+    match unread.or_else(|| if blank { unpackable(&document, count) } else { None }) {
         // A page that can't be read is a gap; a file of such pages is damaged.
         Some(refusal) if blank => Err(refusal),
         _ => Ok(Found { text, pages: u32::try_from(count).ok(), title: title(&document), reader: "pdf" }),
     }
+}
+
+/// Why a file seems to have no text although it may have some: the library passes over a page whose content can't be
+/// unpacked as if it were blank.
+fn unpackable(document: &PdfDocument, pages: usize) -> Option<Refusal> {
+    const LOOKED_AT: usize = 100;
+    (0..pages.min(LOOKED_AT)).find_map(|page| match document.get_page_content_data(page) {
+        Ok(_) => None,
+        Err(Error::Decode(_)) => Some(Refusal::TooLarge("a page of it is larger, unpacked, than its reader takes")),
+        Err(_) => Some(Refusal::Damaged("its pages could not be read")),
+    })
 }
 
 /// `Title` of the information dictionary (PDF 32000-1 §14.3.3).

@@ -69,12 +69,18 @@ impl Book for Xlsb<Cursor<&[u8]>> {
     }
 }
 
-fn with_xlsx<T>(bytes: &[u8], read: impl FnOnce(&mut dyn Book) -> Result<Option<T>, Refusal>) -> Result<Option<T>, Refusal> {
+fn with_xlsx<T>(
+    bytes: &[u8],
+    read: impl FnOnce(&mut dyn Book) -> Result<Option<T>, Refusal>,
+) -> Result<Option<T>, Refusal> {
     // What can't be opened here can't be there either; the office library says why.
     Xlsx::new(Cursor::new(bytes)).map_or(Ok(None), |mut book| read(&mut book))
 }
 
-fn with_xlsb<T>(bytes: &[u8], read: impl FnOnce(&mut dyn Book) -> Result<Option<T>, Refusal>) -> Result<Option<T>, Refusal> {
+fn with_xlsb<T>(
+    bytes: &[u8],
+    read: impl FnOnce(&mut dyn Book) -> Result<Option<T>, Refusal>,
+) -> Result<Option<T>, Refusal> {
     Xlsb::new(Cursor::new(bytes)).map_or(Ok(None), |mut book| read(&mut book))
 }
 

@@ -1,8 +1,11 @@
 //! Text in any encoding, as it is; HTML without its tags.
 
 use crate::charset;
-use crate::readers::{Budget, Found, Read, Refusal, office};
+use crate::readers::{Budget, Found, Read, Refusal, flatten, office};
 use crate::{Kind, tidy};
+
+/// The byte-order mark.
+const MARK: char = '\u{feff}';
 
 /// Text, source, Markdown, CSV, JSON, XML: the characters of the file. Markup of XML stays, since it may be the content.
 pub(super) fn read(kind: Kind, bytes: Vec<u8>, budget: &Budget) -> Read {
@@ -30,7 +33,10 @@ pub(super) fn html(bytes: Vec<u8>, _budget: &Budget) -> Read {
 /// The text of an HTML document that is decoded already.
 pub(super) fn html_text(html: String) -> Read {
     let title = html_title(&html);
-    let mut found = office::convert(docling::InputFormat::Html, "html", html.into_bytes(), "html")?;
+    // The mark outranks what the page says of its encoding, which no longer holds.
+    let marked = format!("{MARK}{}", flatten::html(html.trim_start_matches(MARK)));
+    drop(html);
+    let mut found = office::convert(docling::InputFormat::Html, "html", marked.into_bytes(), "html")?;
     found.title = title.or(found.title);
     Ok(found)
 }

@@ -33,7 +33,9 @@ fn comma_separated_values() {
 
 #[test]
 fn html_by_its_declaration() {
-    let page = |label: &str, text: &str| format!("<html><head><meta charset=\"{label}\"><title>{text}</title></head><body><p>{text}</p></body></html>");
+    let page = |label: &str, text: &str| {
+        format!("<html><head><meta charset=\"{label}\"><title>{text}</title></head><body><p>{text}</p></body></html>")
+    };
     for (encoding, label, text) in [(WINDOWS_1251, "windows-1251", RUSSIAN), (SHIFT_JIS, "Shift_JIS", JAPANESE)] {
         let found = document("a.html", &encoded(encoding, &page(label, text)));
         assert!(found.text.contains(text), "{}", found.text);
@@ -53,7 +55,9 @@ fn html_without_or_with_a_wrong_declaration() {
 
 #[test]
 fn xml_by_its_declaration() {
-    let book = format!("<?xml version=\"1.0\" encoding=\"windows-1251\"?><FictionBook><body><p>{RUSSIAN}</p></body></FictionBook>");
+    let book = format!(
+        "<?xml version=\"1.0\" encoding=\"windows-1251\"?><FictionBook><body><p>{RUSSIAN}</p></body></FictionBook>"
+    );
     assert!(document("a.fb2", &encoded(WINDOWS_1251, &book)).text.contains(RUSSIAN));
     let data = format!("<?xml version=\"1.0\" encoding=\"shift_jis\"?><a>{JAPANESE}</a>");
     assert!(document("a.xml", &encoded(SHIFT_JIS, &data)).text.contains(JAPANESE));

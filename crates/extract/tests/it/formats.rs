@@ -138,6 +138,17 @@ fn e_books() {
     planted("a.fb2.zip", &made::zip(&[("a.fb2", book.as_bytes())]));
 }
 
+/// A style that changes inside a word leaves it whole.
+#[test]
+fn half_styled_words_stay_whole() {
+    let odt = r#"<text:p>The heron waits by the quiet har<text:span text:style-name="T1">bour</text:span>.</text:p>"#;
+    planted("a.odt", &made::open_document("text", odt));
+    planted("a.epub", &made::epub("The heron waits by the quiet har<b>bour</b>."));
+    planted("a.rtf", br"{\rtf1\ansi The heron waits by the quiet har{\b bour}.\par}");
+    let text = "The heron waits by the quiet har</a:t></a:r><a:r><a:rPr b=\"1\"/><a:t>bour.";
+    planted("a.pptx", &made::pptx(text));
+}
+
 #[test]
 fn nothing_in_it_is_empty_and_nothing_known_is_unsupported() {
     assert!(matches!(extract("a.txt", b""), Outcome::Empty { .. }));
@@ -173,6 +184,7 @@ fn what_asks_for_a_password_is_encrypted() {
 
 #[test]
 fn a_sure_language_is_named() {
-    let german = "Der Vertrag wurde gestern von beiden Seiten unterschrieben und gilt für die nächsten drei Jahre. ".repeat(4);
+    let german =
+        "Der Vertrag wurde gestern von beiden Seiten unterschrieben und gilt für die nächsten drei Jahre. ".repeat(4);
     assert_eq!(document("a.txt", german.as_bytes()).lang.as_deref(), Some("de"));
 }

@@ -10,7 +10,8 @@ use zip::write::SimpleFileOptions;
 pub(crate) fn zip(parts: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in parts {
-        let method = if *name == "mimetype" { zip::CompressionMethod::Stored } else { zip::CompressionMethod::Deflated };
+        let method =
+            if *name == "mimetype" { zip::CompressionMethod::Stored } else { zip::CompressionMethod::Deflated };
         writer.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
         writer.write_all(bytes).unwrap();
     }
@@ -22,7 +23,9 @@ fn content_types(overrides: &[(&str, &str)]) -> String {
         r#"<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>"#,
     );
     for (part, kind) in overrides {
-        xml += &format!(r#"<Override PartName="{part}" ContentType="application/vnd.openxmlformats-officedocument.{kind}+xml"/>"#);
+        xml += &format!(
+            r#"<Override PartName="{part}" ContentType="application/vnd.openxmlformats-officedocument.{kind}+xml"/>"#
+        );
     }
     xml + "</Types>"
 }
@@ -88,7 +91,9 @@ pub(crate) fn pptx(text: &str) -> Vec<u8> {
         ("/ppt/slides/slide1.xml", "presentationml.slide"),
     ]);
     const NS: &str = r#"xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main""#;
-    let presentation = format!(r#"<p:presentation {NS}><p:sldIdLst><p:sldId id="256" r:id="rId1"/></p:sldIdLst><p:sldSz cx="9144000" cy="6858000"/></p:presentation>"#);
+    let presentation = format!(
+        r#"<p:presentation {NS}><p:sldIdLst><p:sldId id="256" r:id="rId1"/></p:sldIdLst><p:sldSz cx="9144000" cy="6858000"/></p:presentation>"#
+    );
     let slide = format!(
         r#"<p:sld {NS}><p:cSld><p:spTree><p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/><p:sp><p:nvSpPr><p:cNvPr id="2" name="T"/><p:cNvSpPr txBox="1"/><p:nvPr/></p:nvSpPr><p:spPr><a:xfrm><a:off x="1" y="1"/><a:ext cx="100" cy="100"/></a:xfrm></p:spPr><p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp></p:spTree></p:cSld></p:sld>"#
     );
@@ -110,14 +115,20 @@ pub(crate) fn open_document(kind: &str, body: &str) -> Vec<u8> {
     let manifest = format!(
         r#"<?xml version="1.0"?><manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry manifest:full-path="/" manifest:media-type="{mime}"/><manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml"/></manifest:manifest>"#
     );
-    zip(&[("mimetype", mime.as_bytes()), ("content.xml", content.as_bytes()), ("META-INF/manifest.xml", manifest.as_bytes())])
+    zip(&[
+        ("mimetype", mime.as_bytes()),
+        ("content.xml", content.as_bytes()),
+        ("META-INF/manifest.xml", manifest.as_bytes()),
+    ])
 }
 
 /// An EPUB of one chapter.
 pub(crate) fn epub(text: &str) -> Vec<u8> {
     let container = r#"<?xml version="1.0"?><container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles><rootfile full-path="content.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"#;
     let package = r#"<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="i"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Made Title</dc:title><dc:identifier id="i">x</dc:identifier><dc:language>en</dc:language></metadata><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="c"/></spine></package>"#;
-    let chapter = format!(r#"<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title>c</title></head><body><h1>One</h1><p>{text}</p></body></html>"#);
+    let chapter = format!(
+        r#"<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title>c</title></head><body><h1>One</h1><p>{text}</p></body></html>"#
+    );
     zip(&[
         ("mimetype", b"application/epub+zip"),
         ("META-INF/container.xml", container.as_bytes()),

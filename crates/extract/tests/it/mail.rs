@@ -25,7 +25,9 @@ fn with_attachment(name: &str, bytes: &[u8]) -> Vec<u8> {
 fn a_message_has_headers_body_and_attachments() {
     let found = planted("a.eml", &with_attachment("a.docx", &made::docx(&made::word_paragraph(PLANTED))));
     assert_eq!(found.title.as_deref(), Some("Flüge"));
-    for part in ["From: Ann <ann@example.org>", "To: bob@example.org", "Subject: Flüge", "2024-01-01", "Hello body.", "a.docx"] {
+    for part in
+        ["From: Ann <ann@example.org>", "To: bob@example.org", "Subject: Flüge", "2024-01-01", "Hello body.", "a.docx"]
+    {
         assert!(found.text.contains(part), "{part}: {}", found.text);
     }
     assert_eq!(found.mime, "message/rfc822");

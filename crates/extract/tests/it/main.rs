@@ -3,10 +3,11 @@
 
 mod archives;
 mod charsets;
+mod external;
 mod formats;
 mod hostile;
-mod mail;
 mod made;
+mod mail;
 mod pool;
 
 use bastion_extract::{Document, ExternalReaders, FailReason, Job, Limits, Outcome, Pool, PoolConfig, SkipReason};
@@ -16,7 +17,7 @@ const PLANTED: &str = "The heron waits by the quiet harbour.";
 
 fn config() -> PoolConfig {
     PoolConfig {
-        worker: env!("CARGO_BIN_EXE_bastion-extract-worker").into(),
+        worker: env!("CARGO_BIN_EXE_extract_worker").into(),
         worker_args: Vec::new(),
         workers: 1,
         uncaged: false,

@@ -19,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, UtcMillis, rfc3339_millis};
-use crate::files::{PRIVATE_FILE, temporary_beside};
+use crate::files::{PRIVATE_FILE, create_temporary};
 use crate::process::{Fate, ProcessIdentity};
 
 /// How long a lock counts whose holder can't be checked.
@@ -227,19 +227,16 @@ fn claim(path: &Path, content: &str, here: &ProcessIdentity, now: Timestamp) -> 
 
 /// Replaces the lock file by a new one of ours in one step.
 fn put_in_place(path: &Path, content: &str) -> io::Result<File> {
-    let temporary = temporary_beside(path);
+    let (temporary, mut file) = create_temporary(path, PRIVATE_FILE)?;
     let result = (|| {
-        let mut file =
-            OpenOptions::new().read(true).write(true).create_new(true).mode(PRIVATE_FILE).open(&temporary)?;
         file.write_all(content.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        Ok(file)
+        fs::rename(&temporary, path)
     })();
     if result.is_err() {
         let _ = fs::remove_file(&temporary);
     }
-    result
+    result.map(|()| file)
 }
 
 /// Whether `path` is this very file.

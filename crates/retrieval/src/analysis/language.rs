@@ -46,7 +46,11 @@ mod tests {
         for tag in ["en", "eng", "en-GB", "EN_us"] {
             assert_eq!(Language::of(tag).map(Language::name), Some("english"), "{tag}");
         }
-        for tag in ["de", "deu", "fr", "fra", "es", "spa", "it", "ita", "pt", "por", "nl", "nld", "ru", "rus", "sv", "swe", "nb", "nob", "da", "dan", "fi", "fin", "hu", "hun", "ro", "ron", "tr", "tur", "ar", "ara", "el", "ell", "ta", "tam", "pl", "pol", "cs", "ces"] {
+        for tag in [
+            "de", "deu", "fr", "fra", "es", "spa", "it", "ita", "pt", "por", "nl", "nld", "ru", "rus", "sv", "swe",
+            "nb", "nob", "da", "dan", "fi", "fin", "hu", "hun", "ro", "ron", "tr", "tur", "ar", "ara", "el", "ell",
+            "ta", "tam", "pl", "pol", "cs", "ces",
+        ] {
             assert!(Language::of(tag).is_some(), "{tag}");
         }
         for tag in ["", "xx", "zho", "jpn", "porter", "english"] {

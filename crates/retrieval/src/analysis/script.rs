@@ -15,7 +15,7 @@ pub(crate) fn is_unspaced(char: char) -> bool {
         | 0x3400..=0x4DBF | 0x4E00..=0x9FFF // ideographs
         | 0xAC00..=0xD7FF         // Hangul syllables
         | 0xF900..=0xFAFF         // compatibility ideographs
-        | 0x20000..=0x323AF)      // ideographs, extensions B to H
+        | 0x20000..=0x323AF) // ideographs, extensions B to H
 }
 
 /// Latin, Greek and Cyrillic, where accents are left out by many who search.

@@ -54,7 +54,8 @@ fn spaced(word: &str) -> Option<Piece> {
         return Some(Piece { atoms: vec![word.to_ascii_lowercase()], literal: true, ..Piece::default() });
     }
     let folded = folded(word);
-    let parts: Vec<&str> = folded.split(|char: char| !(char.is_alphanumeric() || is_mark(char))).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> =
+        folded.split(|char: char| !(char.is_alphanumeric() || is_mark(char))).filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
         [] => None,
         [only] => Some(Piece { atoms: vec![(*only).to_owned()], ..Piece::default() }),
@@ -62,7 +63,10 @@ fn spaced(word: &str) -> Option<Piece> {
             let atoms = several.iter().map(|part| (*part).to_owned()).collect();
             let whole = folded.trim_matches(|char: char| !char.is_alphanumeric());
             // A version is asked for with and without its v.
-            let whole = whole.strip_prefix('v').filter(|rest| rest.starts_with(|char: char| char.is_ascii_digit())).unwrap_or(whole);
+            let whole = whole
+                .strip_prefix('v')
+                .filter(|rest| rest.starts_with(|char: char| char.is_ascii_digit()))
+                .unwrap_or(whole);
             Some(Piece { whole: Some(whole.to_owned()), atoms, ..Piece::default() })
         }
     }
@@ -88,7 +92,8 @@ fn folded(word: &str) -> String {
         return word.to_ascii_lowercase();
     }
     let visible = word.chars().filter(|char| !script::is_invisible(*char));
-    let folded: String = visible.map(|char| if char == '’' { '\'' } else { char }).nfkc().flat_map(char::to_lowercase).collect();
+    let folded: String =
+        visible.map(|char| if char == '’' { '\'' } else { char }).nfkc().flat_map(char::to_lowercase).collect();
     folded.nfc().collect()
 }
 
@@ -108,9 +113,11 @@ impl Run {
     fn take(&mut self) -> Option<Piece> {
         let text = std::mem::take(&mut self.text);
         self.end = usize::MAX;
-        let folded: String = text.chars().filter(|char| !script::is_invisible(*char)).nfkc().flat_map(char::to_lowercase).collect();
+        let folded: String =
+            text.chars().filter(|char| !script::is_invisible(*char)).nfkc().flat_map(char::to_lowercase).collect();
         // A vowel sign or voicing mark goes with its letter.
-        let atoms: Vec<String> = folded.graphemes(true).filter(|one| one.chars().any(char::is_alphanumeric)).map(str::to_owned).collect();
+        let atoms: Vec<String> =
+            folded.graphemes(true).filter(|one| one.chars().any(char::is_alphanumeric)).map(str::to_owned).collect();
         if atoms.is_empty() {
             return None;
         }

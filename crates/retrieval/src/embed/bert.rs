@@ -5,10 +5,9 @@
 //! rounded to eight bits for each column and the other side as it comes (dynamic quantization), about twice as fast as
 //! 32 bits. Measured on Cranfield: cosine to the exact model .99, ranking the same.
 
-use safetensors::{Dtype, SafeTensors};
-
 use super::EmbedError;
 use super::onnx::{Attribute, Dim, Element, Graph};
+use super::weights::Weights;
 
 /// Sizes that the weights do not tell.
 const HEADS: usize = 12;
@@ -46,8 +45,7 @@ pub(super) const MASK: &str = "mask";
 /// It takes `ids` and `places` (tokens and their positions, batch × tokens and tokens) and `mask` (batch × 1 × 1 ×
 /// tokens; 0 for a token, very negative for padding) and gives batch × tokens × dims.
 pub(super) fn network(weights: &[u8], precision: Precision) -> Result<Network, EmbedError> {
-    let tensors = SafeTensors::deserialize(weights).map_err(|_| EmbedError::Weights { what: "no safetensors file" })?;
-    let weights = Weights { tensors };
+    let weights = Weights::read(weights)?;
     let ([words, dims], table) = weights.matrix("embeddings.word_embeddings.weight")?;
     let ([positions, _], mut places) = weights.matrix("embeddings.position_embeddings.weight")?;
     let (_, kinds) = weights.matrix("embeddings.token_type_embeddings.weight")?;
@@ -112,7 +110,8 @@ impl Builder<'_> {
         let scale = 1.0 / ((self.dims / HEADS) as f32).sqrt();
         let all = self.linear(hidden, &[(&part("query"), scale), (&part("key"), 1.0), (&part("value"), 1.0)])?;
         let graph = &mut self.graph;
-        let parts: [String; 3] = graph.ops("Split", &[&all], &[Attribute::Int("axis", -1), Attribute::Int("num_outputs", 3)]);
+        let parts: [String; 3] =
+            graph.ops("Split", &[&all], &[Attribute::Int("axis", -1), Attribute::Int("num_outputs", 3)]);
         let [query, key, value] = parts.map(|part| graph.op("Reshape", &[&part, "split_heads"], &[]));
         let query = graph.op("Transpose", &[&query], &[Attribute::Ints("perm", &[0, 2, 1, 3])]);
         let key = graph.op("Transpose", &[&key], &[Attribute::Ints("perm", &[0, 2, 3, 1])]);
@@ -131,7 +130,11 @@ impl Builder<'_> {
             let values = self.weights.vector(constant, self.dims)?;
             self.graph.floats(constant, &[self.dims], &values);
         }
-        Ok(self.graph.op("LayerNormalization", &[input, &weight, &bias], &[Attribute::Int("axis", -1), Attribute::Float("epsilon", EPSILON)]))
+        Ok(self.graph.op(
+            "LayerNormalization",
+            &[input, &weight, &bias],
+            &[Attribute::Int("axis", -1), Attribute::Float("epsilon", EPSILON)],
+        ))
     }
 
     /// `input` times the weights of the named parts side by side, each with its factor, plus their biases.
@@ -195,34 +198,4 @@ fn transposed<T: Copy + Default>(values: &[T], row: usize) -> Vec<T> {
         }
     }
     out
-}
-
-struct Weights<'a> {
-    tensors: SafeTensors<'a>,
-}
-
-impl Weights<'_> {
-    fn has(&self, name: &str) -> bool {
-        self.tensors.tensor(name).is_ok()
-    }
-
-    fn matrix(&self, name: &str) -> Result<([usize; 2], Vec<f32>), EmbedError> {
-        let (shape, values) = self.floats(name)?;
-        let shape = <[usize; 2]>::try_from(shape).map_err(|_| EmbedError::Weights { what: "a matrix has another shape" })?;
-        Ok((shape, values))
-    }
-
-    fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>, EmbedError> {
-        let (_, values) = self.floats(name)?;
-        if values.len() == len { Ok(values) } else { Err(EmbedError::Weights { what: "a vector has another size" }) }
-    }
-
-    fn floats(&self, name: &str) -> Result<(Vec<usize>, Vec<f32>), EmbedError> {
-        let tensor = self.tensors.tensor(name).map_err(|_| EmbedError::Weights { what: "a part is missing" })?;
-        if tensor.dtype() != Dtype::F32 {
-            return Err(EmbedError::Weights { what: "not of 32 bits" });
-        }
-        let values = tensor.data().chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap_or_default())).collect();
-        Ok((tensor.shape().to_vec(), values))
-    }
 }

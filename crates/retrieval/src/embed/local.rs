@@ -49,7 +49,9 @@ impl LocalEmbedder {
     fn new(name: &str, weights: &[u8], mut tokenizer: Tokenizer, precision: Precision) -> Result<Self, EmbedError> {
         let network = bert::network(weights, precision)?;
         let max_length = MAX_TOKENS.min(network.positions);
-        tokenizer.with_truncation(Some(TruncationParams { max_length, ..TruncationParams::default() })).map_err(EmbedError::Tokenizer)?;
+        tokenizer
+            .with_truncation(Some(TruncationParams { max_length, ..TruncationParams::default() }))
+            .map_err(EmbedError::Tokenizer)?;
         tokenizer.with_padding(None);
         let model = Model::load(network.model)?;
         let hidden = *model.output_ids().first().ok_or(EmbedError::Weights { what: "its graph has no end" })?;
@@ -80,8 +82,10 @@ impl LocalEmbedder {
         }
         let places: Vec<i32> = (0..).take(longest).collect();
         let places = NdTensor::from_data([longest], places);
-        let inputs: Vec<(NodeId, ValueOrView<'_>)> = vec![(self.ids, ids.into()), (self.places, places.into()), (self.mask, mask.into())];
-        let options = RunOptions { thread_pool: Some(Arc::clone(&self.pool)), ..RunOptions::default() };
+        let inputs: Vec<(NodeId, ValueOrView<'_>)> =
+            vec![(self.ids, ids.into()), (self.places, places.into()), (self.mask, mask.into())];
+        let mut options = RunOptions::default();
+        options.thread_pool = Some(Arc::clone(&self.pool));
         let [hidden] = self.model.run_n(inputs, [self.hidden], Some(options))?;
         let wrong = EmbedError::Weights { what: "its answer has another shape" };
         let Value::FloatTensor(hidden) = hidden else { return Err(wrong) };
@@ -101,7 +105,11 @@ impl Embedder for LocalEmbedder {
     }
 
     fn embed(&self, texts: &[&str], _role: Role) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let encoded = texts.iter().map(|text| self.tokenizer.encode_fast(*text, true)).collect::<Result<Vec<_>, _>>().map_err(EmbedError::Tokenizer)?;
+        let encoded = texts
+            .iter()
+            .map(|text| self.tokenizer.encode_fast(*text, true))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(EmbedError::Tokenizer)?;
         // Texts of one length together, so that little is computed for padding.
         let mut order: Vec<usize> = (0..encoded.len()).collect();
         order.sort_by_key(|at| encoded[*at].len());

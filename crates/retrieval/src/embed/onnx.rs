@@ -46,7 +46,12 @@ impl Graph {
     }
 
     /// Adds an operator with several outputs.
-    pub(super) fn ops<const N: usize>(&mut self, kind: &str, inputs: &[&str], attributes: &[Attribute<'_>]) -> [String; N] {
+    pub(super) fn ops<const N: usize>(
+        &mut self,
+        kind: &str,
+        inputs: &[&str],
+        attributes: &[Attribute<'_>],
+    ) -> [String; N] {
         self.count += 1;
         let outputs: [String; N] = std::array::from_fn(|place| format!("{kind}_{}_{place}", self.count));
         let mut node = Vec::new();

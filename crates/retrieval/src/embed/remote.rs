@@ -48,7 +48,12 @@ impl RemoteSettings {
 
 impl std::fmt::Debug for RemoteSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RemoteSettings").field("url", &self.url).field("api", &self.api).field("model", &self.model).field("key", &self.key.as_ref().map(|_| "…")).finish_non_exhaustive()
+        f.debug_struct("RemoteSettings")
+            .field("url", &self.url)
+            .field("api", &self.api)
+            .field("model", &self.model)
+            .field("key", &self.key.as_ref().map(|_| "…"))
+            .finish_non_exhaustive()
     }
 }
 
@@ -64,7 +69,10 @@ pub struct RemoteEmbedder {
 
 impl std::fmt::Debug for RemoteEmbedder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RemoteEmbedder").field("settings", &self.settings).field("tag", &self.tag).finish_non_exhaustive()
+        f.debug_struct("RemoteEmbedder")
+            .field("settings", &self.settings)
+            .field("tag", &self.tag)
+            .finish_non_exhaustive()
     }
 }
 
@@ -91,7 +99,8 @@ impl RemoteEmbedder {
             .timeout_global(Some(settings.timeout))
             .timeout_connect(Some(settings.timeout.min(Duration::from_secs(10))))
             .http_status_as_error(false)
-            .max_redirects(0);
+            .max_redirects(0)
+            .max_redirects_will_error(false);
         if endpoint.scheme_str() == Some("http") {
             // What is meant for this machine must not go through a proxy that the environment names.
             config = config.proxy(None);
@@ -113,7 +122,9 @@ impl RemoteEmbedder {
             tries += 1;
             let failure = match self.post(&body) {
                 Ok((status, answer)) if status.is_success() => return self.read(&answer, texts.len()),
-                Ok((status, answer)) => EmbedError::Refused { host: self.host.clone(), status: status.as_u16(), detail: excerpt(&answer) },
+                Ok((status, answer)) => {
+                    EmbedError::Refused { host: self.host.clone(), status: status.as_u16(), detail: excerpt(&answer) }
+                }
                 Err(source) => EmbedError::Unreachable { host: self.host.clone(), source: Box::new(source) },
             };
             if tries >= TRIES || !may_pass(&failure) {
@@ -124,7 +135,11 @@ impl RemoteEmbedder {
     }
 
     fn post(&self, body: &[u8]) -> Result<(StatusCode, Vec<u8>), Error> {
-        let mut request = self.agent.post(&self.endpoint).header("content-type", "application/json").header("accept", "application/json");
+        let mut request = self
+            .agent
+            .post(&self.endpoint)
+            .header("content-type", "application/json")
+            .header("accept", "application/json");
         if let Some(key) = &self.settings.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
@@ -145,7 +160,12 @@ impl RemoteEmbedder {
                 return Err(nonsense("an empty vector"));
             }
             if vector.len() != expected {
-                return Err(EmbedError::Dims { host: self.host.clone(), model: self.tag.name.clone(), expected, found: vector.len() });
+                return Err(EmbedError::Dims {
+                    host: self.host.clone(),
+                    model: self.tag.name.clone(),
+                    expected,
+                    found: vector.len(),
+                });
             }
             if !vector.iter().all(|value| value.is_finite()) {
                 return Err(nonsense("a number that is not finite"));
@@ -182,7 +202,9 @@ impl Embedder for RemoteEmbedder {
 fn may_pass(failure: &EmbedError) -> bool {
     match failure {
         EmbedError::Refused { status, .. } => matches!(status, 408 | 425 | 429 | 500..),
-        EmbedError::Unreachable { source, .. } => !matches!(**source, Error::BodyExceedsLimit(_) | Error::Tls(_) | Error::BadUri(_)),
+        EmbedError::Unreachable { source, .. } => {
+            !matches!(**source, Error::BodyExceedsLimit(_) | Error::Tls(_) | Error::BadUri(_))
+        }
         _ => false,
     }
 }
@@ -207,14 +229,20 @@ fn endpoint(settings: &RemoteSettings) -> Result<(Uri, String), EmbedError> {
         _ => return Err(refused("must begin with https:// (or http:// for this machine)")),
     }
     let path = settings.api.path(given.path());
-    let uri = Uri::builder().scheme(given.scheme_str().unwrap_or("https")).authority(authority.clone()).path_and_query(path).build();
+    let uri = Uri::builder()
+        .scheme(given.scheme_str().unwrap_or("https"))
+        .authority(authority.clone())
+        .path_and_query(path)
+        .build();
     Ok((uri.map_err(|_| refused("is no address"))?, authority.as_str().to_owned()))
 }
 
 /// Names that resolve to this machine by standard (RFC 6761), and its addresses.
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost") || host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback()) || host.parse::<Ipv6Addr>().is_ok_and(|ip| ip.is_loopback())
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
+        || host.parse::<Ipv6Addr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The address for an error message: what stands before an `@` or after a `?` may be a secret.
@@ -227,7 +255,11 @@ fn without_secrets(url: &str) -> String {
 
 /// The beginning of what a server says about an error, on one line.
 fn excerpt(answer: &[u8]) -> String {
-    let text: String = String::from_utf8_lossy(answer).chars().map(|char| if char.is_control() { ' ' } else { char }).take(200).collect();
+    let text: String = String::from_utf8_lossy(answer)
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .take(200)
+        .collect();
     let text = text.trim();
     if text.is_empty() { String::new() } else { format!(" ({text})") }
 }
@@ -242,10 +274,27 @@ mod tests {
 
     #[test]
     fn text_goes_in_the_clear_to_this_machine_alone() {
-        for good in ["https://models.example", "http://127.0.0.1:8080", "http://localhost", "http://[::1]:9/v1", "http://127.8.9.1"] {
+        for good in [
+            "https://models.example",
+            "http://127.0.0.1:8080",
+            "http://localhost",
+            "http://[::1]:9/v1",
+            "http://127.8.9.1",
+        ] {
             assert!(endpoint(&settings(good, EmbedApi::OpenAi)).is_ok(), "{good}");
         }
-        for bad in ["http://models.example", "http://127.0.0.1.example", "http://localhost.example", "http://10.0.0.1", "ftp://localhost", "localhost:80", "", "http://", "https://u:secret@models.example", "http://0.0.0.0"] {
+        for bad in [
+            "http://models.example",
+            "http://127.0.0.1.example",
+            "http://localhost.example",
+            "http://10.0.0.1",
+            "ftp://localhost",
+            "localhost:80",
+            "",
+            "http://",
+            "https://u:secret@models.example",
+            "http://0.0.0.0",
+        ] {
             let error = endpoint(&settings(bad, EmbedApi::OpenAi)).unwrap_err();
             assert!(matches!(error, EmbedError::Url { .. }), "{bad}");
             assert!(!error.to_string().contains("secret"));
@@ -274,7 +323,8 @@ mod tests {
 
     #[test]
     fn a_key_is_not_shown() {
-        let shown = format!("{:?}", RemoteSettings { key: Some("secret".to_owned()), ..settings("https://h", EmbedApi::Tei) });
+        let shown =
+            format!("{:?}", RemoteSettings { key: Some("secret".to_owned()), ..settings("https://h", EmbedApi::Tei) });
         assert!(!shown.contains("secret"));
     }
 }

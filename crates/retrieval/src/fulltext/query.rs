@@ -28,7 +28,8 @@ impl Query {
         for forms in pieces.iter().flat_map(|piece| words(piece, languages)).take(MAX_WORDS) {
             *counted.entry(forms).or_default() += 1.0;
         }
-        let phrases = quoted(question).map(|phrase| sequence(phrase, languages)).filter(|words| words.len() > 1).collect();
+        let phrases =
+            quoted(question).map(|phrase| sequence(phrase, languages)).filter(|words| words.len() > 1).collect();
         Self { words: counted.into_iter().collect(), phrases }
     }
 }
@@ -39,7 +40,10 @@ fn words(piece: &Piece, languages: &[Option<Language>]) -> Vec<Forms> {
         return pairs.terms.iter().map(|pair| vec![pair.clone()]).collect();
     }
     let whole = piece.whole.iter().map(|whole| vec![whole.clone()]);
-    whole.chain(piece.atoms.iter().map(|atom| atom_forms(piece, atom, languages))).filter(|forms| !forms.is_empty()).collect()
+    whole
+        .chain(piece.atoms.iter().map(|atom| atom_forms(piece, atom, languages)))
+        .filter(|forms| !forms.is_empty())
+        .collect()
 }
 
 fn atom_forms(piece: &Piece, atom: &str, languages: &[Option<Language>]) -> Forms {
@@ -49,7 +53,11 @@ fn atom_forms(piece: &Piece, atom: &str, languages: &[Option<Language>]) -> Form
 /// The atoms of a phrase, which stand at consecutive positions.
 fn sequence(phrase: &str, languages: &[Option<Language>]) -> Vec<Forms> {
     let pieces = analysis::pieces(phrase);
-    pieces.iter().flat_map(|piece| piece.atoms.iter().map(|atom| atom_forms(piece, atom, languages))).take(MAX_WORDS).collect()
+    pieces
+        .iter()
+        .flat_map(|piece| piece.atoms.iter().map(|atom| atom_forms(piece, atom, languages)))
+        .take(MAX_WORDS)
+        .collect()
 }
 
 /// What stands between each two quotes; a quote without its second is no quote.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use tantivy::columnar::Column;
 use tantivy::directory::MmapDirectory;
+use tantivy::directory::error::OpenDirectoryError;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings, SegmentPostings};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet, Index, InvertedIndexReader, SegmentReader, TERMINATED, Term};
+use tantivy::{DocSet, Index, InvertedIndexReader, SegmentReader, TERMINATED, TantivyError, Term};
 
 use super::query::{Forms, Query};
 use super::score::{Collection, Scorer, inverse_frequency};
@@ -34,15 +35,27 @@ pub(super) struct Segment {
 
 /// What [`TextReader::open`] can fail with.
 pub(crate) enum OpenFailure {
-    Tantivy(tantivy::TantivyError),
+    Tantivy(TantivyError),
     /// A file whose checksum is not that of its content.
     Checksum(std::path::PathBuf),
     /// A segment that holds removed windows was never finished.
     Unfinished,
 }
 
-impl<E: Into<tantivy::TantivyError>> From<E> for OpenFailure {
-    fn from(error: E) -> Self {
+impl From<TantivyError> for OpenFailure {
+    fn from(error: TantivyError) -> Self {
+        Self::Tantivy(error)
+    }
+}
+
+impl From<OpenDirectoryError> for OpenFailure {
+    fn from(error: OpenDirectoryError) -> Self {
+        Self::Tantivy(error.into())
+    }
+}
+
+impl From<std::io::Error> for OpenFailure {
+    fn from(error: std::io::Error) -> Self {
         Self::Tantivy(error.into())
     }
 }
@@ -64,7 +77,8 @@ impl TextReader {
             if reader.has_deletes() {
                 return Err(OpenFailure::Unfinished);
             }
-            let mut names = reader.inverted_index(fields.language)?.terms().stream()?;
+            let inverted = reader.inverted_index(fields.language)?;
+            let mut names = inverted.terms().stream()?;
             while let Some((name, _)) = names.next() {
                 let language = std::str::from_utf8(name).ok().and_then(Language::named);
                 if !languages.contains(&language) {
@@ -90,8 +104,10 @@ impl TextReader {
     /// Offers every window that has a word of the question to `best`.
     pub(crate) fn search(&self, question: &str, best: &mut Best<'_>) -> tantivy::Result<()> {
         let query = Query::of(question, &self.languages);
-        let words = query.words.iter().map(|(forms, times)| self.scorer(forms, *times)).collect::<tantivy::Result<Vec<_>>>()?;
-        let phrases = query.phrases.iter().map(|phrase| self.phrase_scorer(phrase)).collect::<tantivy::Result<Vec<_>>>()?;
+        let words =
+            query.words.iter().map(|(forms, times)| self.scorer(forms, *times)).collect::<tantivy::Result<Vec<_>>>()?;
+        let phrases =
+            query.phrases.iter().map(|phrase| self.phrase_scorer(phrase)).collect::<tantivy::Result<Vec<_>>>()?;
         for segment in &self.segments {
             let mut scores = Scores::new(segment.windows);
             for ((forms, _), scorer) in query.words.iter().zip(&words) {
@@ -117,7 +133,14 @@ impl TextReader {
     /// None where no window has the word.
     fn scorer(&self, forms: &Forms, times: f32) -> tantivy::Result<Option<Scorer>> {
         let with = self.windows_with(forms)?;
-        let scorer = || Scorer::new(self.collection, inverse_frequency(self.collection, with), times, FieldNormReader::id_to_fieldnorm);
+        let scorer = || {
+            Scorer::new(
+                self.collection,
+                inverse_frequency(self.collection, with),
+                times,
+                FieldNormReader::id_to_fieldnorm,
+            )
+        };
         Ok((with > 0).then(scorer))
     }
 
@@ -163,7 +186,12 @@ impl TextReader {
 }
 
 impl Segment {
-    fn postings(&self, fields: Fields, form: &str, option: IndexRecordOption) -> tantivy::Result<Option<SegmentPostings>> {
+    fn postings(
+        &self,
+        fields: Fields,
+        form: &str,
+        option: IndexRecordOption,
+    ) -> tantivy::Result<Option<SegmentPostings>> {
         Ok(self.terms.read_postings(&Term::from_field_text(fields.text, form), option)?)
     }
 
@@ -175,7 +203,9 @@ impl Segment {
 /// Lengths are summed as they are kept (rounded down to a code), so that the mean does not depend on the segments.
 fn collection(segments: &[Segment]) -> Collection {
     let windows = segments.iter().map(|segment| u64::from(segment.windows)).sum();
-    let length = |segment: &Segment| (0..segment.windows).map(|window| u64::from(segment.lengths.fieldnorm(window))).sum::<u64>();
+    let length = |segment: &Segment| {
+        (0..segment.windows).map(|window| u64::from(segment.lengths.fieldnorm(window))).sum::<u64>()
+    };
     let total: u64 = segments.iter().map(length).sum();
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
     let mean_length = (total as f64 / (windows as f64).max(1.0)) as f32;

@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use tantivy::directory::MmapDirectory;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, NoMergePolicy};
-use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexSettings, TantivyDocument, Term};
 
+use super::analyzer::{self, Analyzer};
 use super::{Fields, schema};
-use crate::analysis::{self, Language};
+use crate::analysis::Language;
 use crate::key::ChunkKey;
 
-/// Memory for terms not yet written, in bytes. A full one becomes a segment.
-const MEMORY: usize = 192 << 20;
+/// Threads that find terms and write postings.
+const THREADS: usize = 2;
+/// Memory of each for terms not yet written, in bytes. A full one becomes a segment.
+const MEMORY: usize = 128 << 20;
 /// A segment of this many windows is only written anew where something was removed from it.
 const LARGE: u32 = 200_000;
 
@@ -37,8 +39,9 @@ impl TextWriter {
                 Index::open(MmapDirectory::open(dir)?)?
             }
         };
-        // One thread writes postings while the caller's finds terms: two cores' work, and segments that do not vary.
-        let options = IndexWriterOptions::builder().num_worker_threads(1).memory_budget_per_thread(MEMORY).build();
+        index.tokenizers().register(analyzer::NAME, Analyzer);
+        let options =
+            IndexWriterOptions::builder().num_worker_threads(THREADS).memory_budget_per_thread(MEMORY).build();
         let writer = index.writer_with_options(options)?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
         Ok(Self { dir: dir.to_owned(), fields, writer })
@@ -50,12 +53,11 @@ impl TextWriter {
     }
 
     pub(crate) fn add(&self, key: ChunkKey, language: Option<Language>, text: &str) -> tantivy::Result<()> {
-        let tokens = analysis::terms(text, language).into_iter().map(|term| Token { text: term.text, position: term.position as usize, ..Token::default() }).collect();
         let mut document = TantivyDocument::default();
         document.add_u64(self.fields.doc, u64::from(key.doc));
         document.add_u64(self.fields.key, key.packed());
         document.add_text(self.fields.language, language.map_or("", Language::name));
-        document.add_pre_tokenized_text(self.fields.text, PreTokenizedString { text: String::new(), tokens });
+        document.add_text(self.fields.text, analyzer::with_language(language, text));
         self.writer.add_document(document).map(drop)
     }
 

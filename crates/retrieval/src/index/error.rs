@@ -77,7 +77,9 @@ pub enum IndexError {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// The question was embedded by another model than the index was.
-    #[error("the question's vector has {found} numbers, those of the index (model {model}) have {expected}; embed with the same model, or run a sweep")]
+    #[error(
+        "the question's vector has {found} numbers, those of the index (model {model}) have {expected}; embed with the same model, or run a sweep"
+    )]
     Dims {
         /// The index's model.
         model: String,

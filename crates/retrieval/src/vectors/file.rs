@@ -62,24 +62,35 @@ impl Layout {
         if dims == 0 || dims > MAX_DIMS {
             return Err("its vectors have no sensible size");
         }
-        let layout = usize::try_from(count).ok().and_then(|count| Self::new(ModelTag { name, dims }, count)).ok_or("its size is senseless")?;
+        let layout = usize::try_from(count)
+            .ok()
+            .and_then(|count| Self::new(ModelTag { name, dims }, count))
+            .ok_or("its size is senseless")?;
         match bytes.len().cmp(&layout.rows.end) {
             std::cmp::Ordering::Less => Err("it is cut short"),
             std::cmp::Ordering::Greater => Err("it has something added"),
-            std::cmp::Ordering::Equal if crc32fast::hash(&bytes[CHECKSUM.end..]) != four(CHECKSUM.start) => Err("its checksum is another"),
+            std::cmp::Ordering::Equal if crc32fast::hash(&bytes[CHECKSUM.end..]) != four(CHECKSUM.start) => {
+                Err("its checksum is another")
+            }
             std::cmp::Ordering::Equal => Ok(layout),
         }
     }
 }
 
 /// Writes a file of `rows`, which give key, factor and numbers in order of their keys. The iterator is asked three times.
-pub(super) fn write<'a, I>(out: &mut (impl Write + Seek), model: &ModelTag, count: usize, rows: impl Fn() -> I) -> io::Result<()>
+pub(super) fn write<'a, I>(
+    out: &mut (impl Write + Seek),
+    model: &ModelTag,
+    count: usize,
+    rows: impl Fn() -> I,
+) -> io::Result<()>
 where
     I: Iterator<Item = (u64, f32, &'a [u8])>,
 {
     let too_large = || io::Error::new(io::ErrorKind::InvalidInput, "too many vectors");
     let layout = Layout::new(model.clone(), count).ok_or_else(too_large)?;
-    let mut file = Checked { out: io::BufWriter::with_capacity(1 << 20, &mut *out), hash: crc32fast::Hasher::new(), at: CHECKSUM.end };
+    let mut file =
+        Checked { out: io::BufWriter::with_capacity(1 << 20, out), hash: crc32fast::Hasher::new(), at: CHECKSUM.end };
     file.out.write_all(MAGIC)?;
     file.out.write_all(&[0; 4])?;
     file.put(&u32::try_from(model.dims).map_err(|_| too_large())?.to_le_bytes())?;
@@ -99,9 +110,9 @@ where
     for (_, _, row) in rows() {
         file.put(row)?;
     }
-    let hash = file.hash.finalize();
-    file.out.flush()?;
-    drop(file.out);
+    let Checked { out: buffered, hash, .. } = file;
+    let hash = hash.finalize();
+    let out = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
     out.seek(SeekFrom::Start(CHECKSUM.start as u64))?;
     out.write_all(&hash.to_le_bytes())
 }

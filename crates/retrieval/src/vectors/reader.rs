@@ -29,8 +29,14 @@ impl Vectors {
         let path = dir.join(name);
         let Some(bytes) = map(dir, name)? else { return Ok(None) };
         let layout = Layout::read(&bytes).map_err(|what| IndexError::Damaged { path, what })?;
-        let keys = bytes[layout.keys.clone()].chunks_exact(8).map(|key| u64::from_le_bytes(key.try_into().unwrap_or_default())).collect();
-        let scales = bytes[layout.scales.clone()].chunks_exact(4).map(|scale| f32::from_le_bytes(scale.try_into().unwrap_or_default())).collect();
+        let keys = bytes[layout.keys.clone()]
+            .chunks_exact(8)
+            .map(|key| u64::from_le_bytes(key.try_into().unwrap_or_default()))
+            .collect();
+        let scales = bytes[layout.scales.clone()]
+            .chunks_exact(4)
+            .map(|scale| f32::from_le_bytes(scale.try_into().unwrap_or_default()))
+            .collect();
         Ok(Some(Self { layout, bytes, keys, scales }))
     }
 
@@ -68,7 +74,12 @@ impl Vectors {
     /// The nearest `depth` that the filter lets through, by cosine, best first.
     ///
     /// All rows are compared in eight bits; the best of that are compared again with the question's full precision.
-    pub(crate) fn search(&self, vector: &[f32], depth: usize, filter: &Filter<'_>) -> Result<Vec<crate::index::Scored>, SearchError> {
+    pub(crate) fn search(
+        &self,
+        vector: &[f32],
+        depth: usize,
+        filter: &Filter<'_>,
+    ) -> Result<Vec<crate::index::Scored>, SearchError> {
         let ModelTag { name, dims } = self.model();
         if vector.len() != *dims {
             return Err(SearchError::Dims { model: name.clone(), expected: *dims, found: vector.len() });
@@ -77,14 +88,20 @@ impl Vectors {
         let query = quantize::quantize(vector).ok_or(SearchError::NotFinite)?.values;
         let blocks = self.rows().par_chunks(BLOCK * dims).enumerate();
         let best = blocks
-            .fold(|| Best::new(depth, filter), |mut best, (block, rows)| {
-                self.scan(&query, rows, block * BLOCK, &mut best);
-                best
-            })
-            .reduce(|| Best::new(depth, filter), |mut best, other| {
-                best.absorb(other);
-                best
-            });
+            .fold(
+                || Best::new(depth, filter),
+                |mut best, (block, rows)| {
+                    self.scan(&query, rows, block * BLOCK, &mut best);
+                    best
+                },
+            )
+            .reduce(
+                || Best::new(depth, filter),
+                |mut best, other| {
+                    best.absorb(other);
+                    best
+                },
+            );
         let mut again = Best::new(depth, filter);
         for scored in best.into_sorted() {
             if let Some(row) = self.find(scored.key) {

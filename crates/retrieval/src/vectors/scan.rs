@@ -51,7 +51,8 @@ mod tests {
             let mut found = [0; 5];
             products(&query, &rows, &mut found);
             for (row, product) in rows.chunks_exact(dims).zip(found) {
-                let plain: i64 = query.iter().zip(row).map(|(one, other)| i64::from(*one) * i64::from(other.cast_signed())).sum();
+                let plain: i64 =
+                    query.iter().zip(row).map(|(one, other)| i64::from(*one) * i64::from(other.cast_signed())).sum();
                 assert_eq!(i64::from(product), plain);
             }
         }

@@ -37,7 +37,14 @@ impl VectorsWriter {
         let vectors = previous.map(|previous| Vectors::open(previous, FILE)).transpose()?.flatten();
         let model = vectors.as_ref().map(|vectors| vectors.model().clone());
         let previous_file = previous.map(|previous| previous.join(FILE));
-        Ok(Self { dir: dir.to_owned(), previous_file, previous: vectors, model, removed: HashSet::new(), new: NewRows::default() })
+        Ok(Self {
+            dir: dir.to_owned(),
+            previous_file,
+            previous: vectors,
+            model,
+            removed: HashSet::new(),
+            new: NewRows::default(),
+        })
     }
 
     pub(crate) fn set_model(&mut self, model: Option<&ModelTag>) {
@@ -58,7 +65,9 @@ impl VectorsWriter {
     }
 
     pub(crate) fn has(&self, key: ChunkKey) -> bool {
-        self.new.by_key.contains_key(&key.packed()) || !self.removed.contains(&key.doc) && self.previous.as_ref().is_some_and(|previous| previous.find(key).is_some())
+        self.new.by_key.contains_key(&key.packed())
+            || !self.removed.contains(&key.doc)
+                && self.previous.as_ref().is_some_and(|previous| previous.find(key).is_some())
     }
 
     pub(crate) fn add(&mut self, key: ChunkKey, vector: &[f32]) -> Result<(), IndexError> {
@@ -77,7 +86,10 @@ impl VectorsWriter {
             self.new.by_key.insert(to.packed(), (place, scale));
             return Ok(true);
         }
-        let found = self.previous.as_ref().and_then(|previous| previous.find(from).map(|row| (previous.scale(row), previous.row(row).to_vec())));
+        let found = self
+            .previous
+            .as_ref()
+            .and_then(|previous| previous.find(from).map(|row| (previous.scale(row), previous.row(row).to_vec())));
         let Some((scale, row)) = found else { return Ok(false) };
         self.put(to, scale, &row)?;
         Ok(true)
@@ -134,7 +146,9 @@ impl VectorsWriter {
             (Source::Previous(_), None) => &[],
         };
         bastion_host::files::replace_with(path, bastion_host::files::PRIVATE_FILE, |file| {
-            file::write(file, model, rows.len(), || rows.iter().map(|(key, scale, source)| (*key, *scale, bytes(source))))
+            file::write(file, model, rows.len(), || {
+                rows.iter().map(|(key, scale, source)| (*key, *scale, bytes(source)))
+            })
         })
     }
 

@@ -1,8 +1,8 @@
 //! Evaluation of a folder in BEIR's shape.
 
+use bastion_retrieval::ModelTag;
 use bastion_retrieval::embed::{EmbedError, Embedder, Role};
 use bastion_retrieval::eval::{EvalError, evaluate};
-use bastion_retrieval::ModelTag;
 
 use crate::support::model;
 

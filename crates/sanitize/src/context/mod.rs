@@ -1,6 +1,6 @@
 //! Which keywords stand before (or right behind) a place, and is the place just where a keyword's value would be?
 //!
-//! A window of [`BEFORE`] bytes is brought to lower case without diacritics and read once by an automaton of all keywords.
+//! A window of [`BEFORE`] bytes is brought to lower case without diacritics, and each word looked up in a table of all keywords.
 //! From a keyword's end a *link* of punctuation and filling words (`number`, `is`, `n°`, `是` …) leads to its value: a value
 //! there is *keyed*, one elsewhere in the window only *near*.
 
@@ -8,8 +8,6 @@ mod plain;
 mod words;
 
 use std::{collections::BTreeMap, sync::LazyLock};
-
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::{fold::OPAQUE, national};
 use plain::Plain;
@@ -19,12 +17,14 @@ pub(crate) const BEFORE: usize = 72;
 /// Bytes behind a value in which a keyword counts.
 const AFTER: usize = 32;
 /// Keywords kept of one window; the nearest ones.
-const KEPT: usize = 12;
+const KEPT: usize = 16;
 
 /// What a keyword announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Phone,
+    /// What a phone may be called right behind its number: office, home.
+    Desk,
     /// Words around a phone number: call, reach, answering at.
     Call,
     Card,
@@ -53,8 +53,51 @@ pub(crate) enum Word {
 #[derive(Clone, Copy)]
 struct Seen {
     word: Word,
+    /// Where the keyword ends.
+    end: usize,
     /// Where its value would begin.
     value: usize,
+}
+
+/// The keywords met on the way through a text. Each byte is read once, however many places there are.
+#[derive(Default)]
+pub(crate) struct Keywords {
+    seen: Vec<Seen>,
+    /// Read up to here.
+    done: usize,
+}
+
+impl Keywords {
+    /// The keywords in the window before `at`, which does not go back from call to call.
+    pub(crate) fn before(&mut self, text: &[u8], at: usize) -> Before {
+        let mut from = at.saturating_sub(BEFORE);
+        if let Some(token) = memchr::memrchr(OPAQUE, &text[from..at]) {
+            from += token + 1;
+        }
+        self.read(text, from.max(self.done), at);
+        self.done = self.done.max(at);
+        let old = self.seen.iter().take_while(|s| s.end <= from).count();
+        self.seen.drain(..old);
+        let mut before = Before { seen: [Seen { word: Word::Thing, end: 0, value: 0 }; KEPT], count: 0, at };
+        let kept = self.seen.len().saturating_sub(KEPT);
+        for (place, seen) in before.seen.iter_mut().zip(&self.seen[kept..]) {
+            *place = *seen;
+            before.count += 1;
+        }
+        before
+    }
+
+    fn read(&mut self, text: &[u8], from: usize, at: usize) {
+        if from >= at {
+            return;
+        }
+        let plain = Plain::read(text, from, at);
+        let seen = &mut self.seen;
+        LEXICON.each(&plain, text, |words, _, end| {
+            let value = link(text, end, at);
+            seen.extend(words.iter().map(|&word| Seen { word, end, value }));
+        });
+    }
 }
 
 /// The keywords before a place.
@@ -65,30 +108,9 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// Reads the window before `at`.
+    /// Reads the window before `at` on its own.
     pub(crate) fn read(text: &[u8], at: usize) -> Self {
-        let mut before = Self { seen: [Seen { word: Word::Thing, value: usize::MAX }; KEPT], count: 0, at };
-        let mut from = at.saturating_sub(BEFORE);
-        if let Some(token) = memchr::memrchr(OPAQUE, &text[from..at]) {
-            from += token + 1;
-        }
-        let plain = Plain::read(text, from, at);
-        LEXICON.each(&plain, text, |words, _, end| {
-            let value = link(text, end, at);
-            for &word in words {
-                before.push(Seen { word, value });
-            }
-        });
-        before
-    }
-
-    fn push(&mut self, seen: Seen) {
-        if self.count == KEPT {
-            self.seen.rotate_left(1);
-            self.count -= 1;
-        }
-        self.seen[self.count] = seen;
-        self.count += 1;
+        Keywords::default().before(text, at)
     }
 
     fn iter(&self) -> impl DoubleEndedIterator<Item = &Seen> {
@@ -105,6 +127,11 @@ impl Before {
         self.iter().any(|s| s.word == word)
     }
 
+    /// Where the nearest keyword of this word ends, and where it has its value.
+    pub(crate) fn link(&self, word: Word) -> Option<(usize, usize)> {
+        self.iter().rev().find(|s| s.word == word).map(|s| (s.end, s.value.min(self.at)))
+    }
+
     /// Where the nearest keyword of this word has its value: the place itself or letters before it.
     pub(crate) fn value(&self, word: Word) -> Option<usize> {
         self.iter().rev().find(|s| s.word == word).map(|s| s.value.min(self.at))
@@ -115,6 +142,14 @@ impl Before {
         self.iter().filter_map(|s| match s.word {
             Word::National(id) => Some((id, s.value.min(self.at))),
             _ => None,
+        })
+    }
+
+    /// The national ids with a keyword in the window, as bits.
+    pub(crate) fn nationals(&self) -> u128 {
+        self.iter().fold(0, |bits, s| match s.word {
+            Word::National(id) => bits | 1 << id,
+            _ => bits,
         })
     }
 
@@ -140,65 +175,119 @@ pub(crate) fn after(text: &[u8], end: usize, word: Word) -> bool {
     let mut found = false;
     LEXICON.each(&plain, text, |words, start, stop| {
         let own = text[stop..].iter().find(|b| !matches!(b, b' ' | b'.')).is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
-        found |= start == end + gap && words.contains(&word) && !own;
+        found |= start == end + gap && words.iter().any(|w| *w == word || word == Word::Phone && *w == Word::Desk) && !own;
     });
     found
 }
 
 struct Entry {
+    /// The keyword in plain spelling.
+    text: Vec<u8>,
     words: Vec<Word>,
-    /// Letters may stand before it.
-    open_left: bool,
     /// Letters may follow it.
     open_right: bool,
     /// Counts in capitals only: `CAP` is a postal code, `cap` a hat.
     capitals: bool,
+    /// Counts with its diacritics only: `né` is a birth, `ne` is not.
+    exact: Option<&'static str>,
     latin: bool,
 }
 
+/// All keywords, found by the first three bytes of a word.
 struct Lexicon {
-    automaton: AhoCorasick,
     entries: Vec<Entry>,
+    /// First entry and number of entries of each hash of a head.
+    heads: Vec<(u16, u16)>,
+    /// Keywords of two bytes, by another hash.
+    pairs: Vec<(u16, u16)>,
+    /// Keywords that may end a longer word.
+    tails: Vec<Entry>,
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(Lexicon::build);
 
+const HEADS: usize = 4096;
+
+fn hash(head: &[u8]) -> usize {
+    head.iter().fold(0usize, |h, &b| h.wrapping_mul(37).wrapping_add(usize::from(b))) % HEADS
+}
+
 impl Lexicon {
     fn build() -> Self {
-        let mut by_pattern: BTreeMap<String, Entry> = BTreeMap::new();
+        let mut by_text: BTreeMap<String, Entry> = BTreeMap::new();
+        let mut tails: Vec<Entry> = Vec::new();
         let own = words::WORDS.iter().flat_map(|(word, list)| list.iter().map(|keyword| (*word, *keyword)));
         let ids = (0u8..).zip(national::ids()).flat_map(|(i, id)| id.words.iter().map(move |keyword| (Word::National(i), *keyword)));
         for (word, keyword) in own.chain(ids) {
-            let bare = keyword.trim_matches('*');
-            let entry = by_pattern.entry(plain::lower(bare)).or_insert_with(|| Entry {
+            let exact = keyword.strip_prefix('=');
+            let bare = exact.unwrap_or(keyword).trim_matches('*');
+            let text = plain::lower(bare);
+            let fresh = || Entry {
+                text: text.clone().into_bytes(),
                 words: Vec::new(),
-                open_left: keyword.starts_with('*'),
                 open_right: keyword.ends_with('*'),
                 capitals: bare.bytes().any(|b| b.is_ascii_uppercase()),
-                latin: bare.is_ascii() || plain::lower(bare).is_ascii(),
-            });
+                exact,
+                latin: text.is_ascii(),
+            };
+            if keyword.starts_with('*') {
+                tails.push(Entry { words: vec![word], ..fresh() });
+            }
+            let entry = by_text.entry(text.clone()).or_insert_with(fresh);
             entry.open_right |= keyword.ends_with('*');
-            entry.words.push(word);
+            // The same letters without the demand win.
+            entry.exact = entry.exact.filter(|_| exact.is_some());
+            if !entry.words.contains(&word) {
+                entry.words.push(word);
+            }
         }
-        let (patterns, entries): (Vec<_>, Vec<_>) = by_pattern.into_iter().unzip();
-        let build = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&patterns);
-        // It fails only on more states than 32 bits can count; an empty automaton then would miss, so the smaller kind is tried.
-        let automaton = build.or_else(|_| AhoCorasick::new(&patterns));
-        match automaton {
-            Ok(automaton) => Self { automaton, entries },
-            Err(error) => unreachable!("the keyword table is too large: {error}"),
+        let (short, mut entries): (Vec<_>, Vec<_>) = by_text.into_values().partition(|e| e.text.len() < 3);
+        entries.sort_by_key(|e| hash(&e.text[..3]));
+        let heads = index(&entries, 3, 0);
+        let from = entries.len();
+        entries.extend(short);
+        entries[from..].sort_by_key(|e| hash(&e.text));
+        let pairs = index(&entries[from..], 2, from);
+        Self { entries, heads, pairs, tails }
+    }
+
+    /// Calls `take` with each keyword's words, start and end in the text, in order of their starts.
+    fn each(&self, plain: &Plain, text: &[u8], mut take: impl FnMut(&[Word], usize, usize)) {
+        let bytes = plain.bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let b = bytes[at];
+            if b.is_ascii_lowercase() {
+                self.starting(plain, text, at, &mut take);
+                let end = at + bytes[at..].iter().take_while(|b| b.is_ascii_lowercase()).count();
+                self.ending(plain, at, end, &mut take);
+                at = end;
+            } else {
+                if b >= 0xC0 {
+                    self.starting(plain, text, at, &mut take);
+                }
+                at += 1;
+            }
         }
     }
 
-    /// Calls `take` with each keyword's words, start and end in the text, in order of their ends.
-    fn each(&self, plain: &Plain, text: &[u8], mut take: impl FnMut(&[Word], usize, usize)) {
+    /// Keywords that begin at `left`, the start of a word or of a character that is not ASCII.
+    fn starting(&self, plain: &Plain, text: &[u8], left: usize, take: &mut impl FnMut(&[Word], usize, usize)) {
         let bytes = plain.bytes();
-        for found in self.automaton.find_overlapping_iter(bytes) {
-            let entry = &self.entries[found.pattern().as_usize()];
-            let (left, mut right) = (found.start(), found.end());
+        let rest = &bytes[left..];
+        let bucket = |table: &[(u16, u16)], len: usize| {
+            let (first, count) = rest.get(..len).map_or((0, 0), |head| table[hash(head)]);
+            usize::from(first)..usize::from(first) + usize::from(count)
+        };
+        for i in bucket(&self.heads, 3).chain(bucket(&self.pairs, 2)) {
+            let entry = &self.entries[i];
+            if !rest.starts_with(&entry.text) {
+                continue;
+            }
+            let mut right = left + entry.text.len();
             if entry.latin {
                 let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_lowercase);
-                if !entry.open_left && left > 0 && letter(left - 1) || !entry.open_right && letter(right) {
+                if letter(right) && !entry.open_right {
                     continue;
                 }
                 while letter(right) {
@@ -208,12 +297,39 @@ impl Lexicon {
                 continue;
             }
             let (start, end) = (plain.place(left), plain.place(right));
-            if entry.capitals && text[start..end].iter().any(u8::is_ascii_lowercase) {
-                continue;
+            let small = entry.capitals && text[start..end].iter().any(u8::is_ascii_lowercase);
+            let other = entry.exact.is_some_and(|exact| !String::from_utf8_lossy(&text[start..end]).to_lowercase().starts_with(exact));
+            if !small && !other {
+                take(&entry.words, start, end);
             }
-            take(&entry.words, start, end);
         }
     }
+
+    /// Keywords that end the word `left..right`, which begins with something else.
+    fn ending(&self, plain: &Plain, left: usize, right: usize, take: &mut impl FnMut(&[Word], usize, usize)) {
+        if right - left < 7 {
+            return;
+        }
+        let word = &plain.bytes()[left..right];
+        for entry in &self.tails {
+            if word.len() > entry.text.len() && word.last() == entry.text.last() && word.ends_with(&entry.text) {
+                take(&entry.words, plain.place(left), plain.place(right));
+            }
+        }
+    }
+}
+
+/// For each hash of the first `len` bytes, where its entries begin and how many there are.
+fn index(entries: &[Entry], len: usize, from: usize) -> Vec<(u16, u16)> {
+    let mut table = vec![(0, 0); HEADS];
+    for (i, entry) in entries.iter().enumerate() {
+        let slot: &mut (u16, u16) = &mut table[hash(&entry.text[..len])];
+        if slot.1 == 0 {
+            slot.0 = u16::try_from(from + i).unwrap_or(u16::MAX);
+        }
+        slot.1 += 1;
+    }
+    table
 }
 
 /// Greek and Cyrillic are written with spaces too: a keyword inside a longer word is none.
@@ -224,13 +340,18 @@ fn split_word(bytes: &[u8], left: usize, right: usize, entry: &Entry) -> bool {
     }
     let before = left >= 2 && spaced(bytes[left - 2]) && bytes[left - 1] & 0xC0 == 0x80;
     let behind = bytes.get(right).is_some_and(|&b| spaced(b));
-    before && !entry.open_left || behind && !entry.open_right
+    before || behind && !entry.open_right
 }
 
 /// From a keyword's end over punctuation and filling words, to `limit` at most.
-fn link(text: &[u8], mut at: usize, limit: usize) -> usize {
+fn link(text: &[u8], from: usize, limit: usize) -> usize {
+    let mut at = from;
     loop {
         while at < limit && plain::joins(text[at]) {
+            // A sentence or a paragraph that ends here takes its keyword along.
+            if text[at] == b'\n' && at > from && (text[at - 1] == b'\n' || text[at - 1] == b'.' && at > from + 1) {
+                return at;
+            }
             at += 1;
         }
         if at >= limit {
@@ -246,8 +367,11 @@ fn link(text: &[u8], mut at: usize, limit: usize) -> usize {
         if len == 0 || len > 16 || (at + len == limit && text.get(limit).is_some_and(u8::is_ascii_alphanumeric)) {
             return at;
         }
-        let word = plain::lower(&String::from_utf8_lossy(&text[at..at + len]));
-        if words::FILLERS.binary_search(&word.as_str()).is_err() {
+        // `S-SW 332` is a plate, not a filler and a dash.
+        if matches!(text[at + len..limit.max(at + len)], [b'-', next, ..] if next.is_ascii_alphanumeric()) || at + len + 1 == limit && text[at + len] == b'-' {
+            return at;
+        }
+        if !plain::is_filler(&text[at..at + len]) {
             return at;
         }
         at += len;
@@ -276,6 +400,12 @@ mod tests {
     fn capitals_and_glued_words() {
         assert!(keyed("CAP ", Word::Postal) && !keyed("a cap ", Word::Postal));
         assert!(keyed("Kundenpassnummer: ", Word::Passport));
+    }
+
+    #[test]
+    fn no_keyword_is_too_short_to_be_found() {
+        assert!(LEXICON.entries.iter().all(|e| e.text.len() >= 2));
+        assert!(LEXICON.entries.iter().all(|e| e.text[0].is_ascii_lowercase() || e.text[0] >= 0xC0), "{:?}", LEXICON.entries.iter().map(|e| String::from_utf8_lossy(&e.text).into_owned()).find(|t| !t.starts_with(char::is_alphabetic)));
     }
 
     #[test]

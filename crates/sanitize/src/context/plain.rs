@@ -2,7 +2,7 @@
 //!
 //! Invariant: each byte of plain text knows the byte of folded text it came from.
 
-use super::BEFORE;
+use super::{BEFORE, words::FILLERS};
 
 const CAP: usize = BEFORE + 8;
 
@@ -20,6 +20,10 @@ impl Plain {
     pub(super) fn read(text: &[u8], mut start: usize, end: usize) -> Self {
         while start < end && text[start] & 0xC0 == 0x80 {
             start += 1;
+        }
+        // A window that begins inside a word does not make a keyword of its rest.
+        if start > 0 && text[start - 1].is_ascii_alphabetic() {
+            start += text[start..end].iter().take_while(|b| b.is_ascii_alphabetic()).count();
         }
         let mut plain = Self { bytes: [0; CAP], from: [0; CAP + 1], len: 0, start };
         let window = &text[start..end];
@@ -90,6 +94,19 @@ fn base(c: char) -> Option<char> {
 /// Plain spelling of a keyword or word.
 pub(super) fn lower(word: &str) -> String {
     word.chars().filter_map(base).collect()
+}
+
+/// Whether a word, in any spelling, is one of those between keyword and value.
+pub(super) fn is_filler(word: &[u8]) -> bool {
+    let mut buffer = [0; 16];
+    if word.is_ascii() && word.len() <= buffer.len() {
+        let plain = &mut buffer[..word.len()];
+        plain.copy_from_slice(word);
+        plain.make_ascii_lowercase();
+        return FILLERS.binary_search_by(|filler| filler.as_bytes().cmp(plain)).is_ok();
+    }
+    let plain = lower(&String::from_utf8_lossy(word));
+    FILLERS.binary_search(&plain.as_str()).is_ok()
 }
 
 /// Whether a byte may stand between a keyword and its value.

@@ -10,8 +10,8 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
     (Word::Phone, &[
         "phone", "phones", "*phone", "phonenumber", "phonenr", "telephone", "tel", "tele", "telno", "telnr", "cell", "cellphone", "cellular", "mobile",
         "mobiles", "mobilenumber", "mob", "landline", "fax", "telefax", "telefaks", "facsimile", "pager", "whatsapp", "viber", "sms", "gsm", "hotline", "voicemail",
-        "direct line", "direct dial", "switchboard", "desk", "office", "home phone", "work phone", "contact no", "contact number", "msisdn", "call us", "call me",
-        "*telefon*", "handy", "handynummer", "handynr", "mobil", "mobilnummer", "mobilnr", "mobiltelefon*", "mobilfunk*", "festnetz*", "rufnummer", "rückruf*",
+        "direct line", "direct dial", "switchboard", "desk:", "office:", "home:", "work:", "direct:", "home phone", "work phone", "contact no", "contact number", "msisdn", "call us", "call me",
+        "telefon*", "*telefon", "*telefonnummer", "mobiltelefon*", "festnetztelefon*", "diensttelefon*", "privattelefon*", "handy", "handynummer", "handynr", "mobil", "mobilnummer", "mobilnr", "mobiltelefon*", "mobilfunk*", "festnetz*", "rufnummer", "rückruf*",
         "téléphone", "portable", "fixe", "télécopie", "numéro de portable",
         "teléfono", "telefonos", "telf", "teléf", "tfno", "tlfno", "móvil", "celular", "cel", "fijo",
         "telefone", "telemóvel", "telemovel", "fone", "telemovil",
@@ -24,6 +24,7 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
         "전화", "전화번호", "휴대폰", "휴대전화", "핸드폰", "연락처", "팩스", "फोन", "मोबाइल", "दूरभाष", "هاتف", "جوال", "موبايل", "تلفن", "موبایل", "טלפון", "נייד", "โทร", "มือถือ",
         "điện thoại", "số điện thoại", "sđt", "telepon", "nomor hp", "no hp", "nohp", "telp", "nomor telepon", "simu",
     ]),
+    (Word::Desk, &["office", "desk", "home", "work", "direct", "private", "business", "büro", "privat", "bureau", "domicile", "oficina", "casa", "ufficio", "kantoor", "thuis", "kontor", "praca", "dom", "ev", "iş", "раб", "дом", "办公室", "会社", "自宅", "직장"]),
     (Word::Call, &[
         "call", "called", "calling", "calls", "reach", "reached", "ring", "dial", "dialled", "dialed", "text", "texted", "answering", "contact", "message", "messages",
         "get hold of", "speak to", "phoned", "callback", "call back", "registered", "line", "extension", "recovery number", "my number", "his number", "her number",
@@ -51,7 +52,7 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
         "счет", "рахунок", "账号", "账户", "帳號", "口座", "口座番号", "계좌", "계좌번호", "حساب", "الآيبان", "آيبان",
     ]),
     (Word::Ip, &[
-        "ip", "ips", "ipaddr", "ipaddress", "ip-address", "ip_address", "ipv4", "ipv6", "*ip", "addr", "addrs", "address", "addresses", "adresse", "adres", "dirección", "endereço", "indirizzo", "адрес", "адреса",
+        "ip", "ips", "ipaddr", "ipaddress", "ip-address", "ip_address", "ipv4", "ipv6", "clientip", "remoteip", "userip", "srcip", "dstip", "serverip", "hostip", "sourceip", "addr", "addrs", "address", "addresses", "adresse", "adres", "dirección", "endereço", "indirizzo", "адрес", "адреса",
         "host", "hosts", "hostname", "server", "servers", "serveur", "servidor", "dns", "nameserver", "nameservers", "resolver", "gateway", "client", "remote", "from", "peer", "router", "inet", "inet6",
         "ping", "listen", "listening", "connect", "connected", "connection", "subnet", "network", "netmask", "src", "dst", "source", "destination", "login", "node", "bind",
         "endpoint", "proxy", "ssh", "http", "https", "route", "via", "dev", "forwarded-for", "x-forwarded-for", "x-real-ip", "banned", "blocked", "сервер", "地址", "服务器", "主机", "アドレス", "サーバー", "주소", "서버",
@@ -76,7 +77,7 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
     ]),
     (Word::Dob, &[
         "dob", "d.o.b", "date of birth", "date-of-birth", "date_of_birth", "dateofbirth", "birth date", "birthdate", "birth_date", "birthday", "born", "b-day", "bday", "geburtsdatum", "geboren",
-        "geb", "geburtstag", "geb.datum", "geb.-datum", "date de naissance", "né le", "née le", "né(e) le", "ne(e) le", "né", "née", "naissance", "date naissance", "ddn", "fecha de nacimiento",
+        "geb", "geburtstag", "geb.datum", "geb.-datum", "date de naissance", "né le", "née le", "né(e) le", "ne(e) le", "=né", "=née", "naissance", "date naissance", "ddn", "fecha de nacimiento",
         "fecha nacimiento", "nacimiento", "nacido", "nacida", "nací", "nació", "f. nac", "fecha nac", "f.nac", "cumpleaños", "data de nascimento", "nascimento", "nascido", "nascida", "nasceu", "data nasc", "d.n", "data di nascita", "nato",
         "nata", "nato/a", "nascita", "geboortedatum", "geboren op", "geb.dat", "data urodzenia", "urodzony", "urodzona", "urodzenia", "ur", "data ur", "födelsedatum", "född", "fødselsdato", "født", "fødselsdag",
         "syntymäaika", "syntynyt", "synt", "s.aika", "datum narození", "narozen*", "nar", "dátum narodenia", "narodený", "narodená", "születési dátum", "születési idő", "született", "szül", "data nașterii", "născut", "născută", "data nasterii",
@@ -110,7 +111,7 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
     ]),
     (Word::Postal, &[
         "zip", "zip code", "zip-code", "zip_code", "zipcode", "zip+4", "postal code", "postal_code", "postalcode", "postal", "post code", "postcode", "post_code", "pin code", "pincode", "PIN", "eircode", "plz", "postleitzahl", "code postal", "code_postal", "CP", "C.P", "c.p",
-        "código postal", "codigo_postal", "cód. postal", "cód postal", "CAP", "C.A.P", "codice postale", "codice di avviamento postale", "cep", "código de endereçamento postal", "kod pocztowy", "kodu pocztowego", "postnummer", "postnr", "post.nr", "postinumero", "psč", "poštovní směrovací číslo",
+        "código postal", "codigo_postal", "cód. postal", "cód postal", "CAP", "C.A.P", "codice postale", "codice di avviamento postale", "cep", "código de endereçamento postal", "kod pocztowy", "kodu pocztowego", "postnummer", "postnr", "post.nr", "postinumero", "=psč", "poštovní směrovací číslo",
         "irányítószám", "irsz", "cod poștal", "cod postal", "posta kodu", "poštanski broj", "poštna številka", "pašto kodas", "pasta indekss", "postiindeks", "sihtnumber", "póstnúmer", "ταχυδρομικός κώδικας", "ταχυδρομικό κώδικα", "τ.κ", "τκ", "почтовый индекс", "индекс", "поштовий індекс", "індекс", "пощенски код", "п.к",
         "поштански број", "邮编", "邮政编码", "郵遞區號", "邮政编号", "郵便番号", "〒", "우편번호", "पिन कोड", "الرمز البريدي", "کد پستی", "מיקוד", "รหัสไปรษณีย์", "mã bưu điện", "mã bưu chính", "kode pos", "poskod",
     ]),
@@ -124,25 +125,27 @@ pub(super) const WORDS: &[(Word, &[&str])] = &[
         "căn cước", "cmnd", "cccd", "nomor ktp", "ktp", "kad pengenalan",
     ]),
     (Word::Version, &[
-        "version*", "ver", "v", "release*", "rev", "revision", "build", "firmware", "driver", "kernel", "section", "sections", "sec", "chapter", "rfc", "upgrade*", "downgrade*", "since", "package*", "oid", "clause", "article", "paragraph", "appendix", "annex", "changelog", "update*", "snapshot", "standard",
+        "version*", "ver", "release*", "rev", "revision", "build", "firmware", "driver", "kernel", "section", "sections", "sec", "chapter", "rfc", "upgrade*", "downgrade*", "since", "package*", "oid", "clause", "article", "paragraph", "appendix", "annex", "changelog", "update*", "snapshot", "standard",
         "versión", "versão", "versione", "versie", "wersja", "verze", "versio", "sürüm", "версия", "версії", "版本", "バージョン", "버전", "§", "snmp", "mib", "patch", "python", "java", "chrome", "firefox", "library", "lib", "requires", "depends", "dependency",
     ]),
     (Word::Thing, &[
         "order", "orders", "invoice", "ticket", "isbn", "issn", "ean", "gtin", "upc", "doi", "cas", "cve", "rfc", "table", "figure", "fig", "page", "pages", "pp", "part", "part no", "serial", "serial no", "commit", "size", "bytes", "blocks", "timestamp", "acn", "abn", "omb", "imei", "imsi", "iccid", "sku",
         "tracking", "reference", "ref", "id", "ids", "uuid", "guid", "lat", "latitude", "lon", "long", "longitude", "port", "pid", "sha", "sha1", "sha256", "md5", "hash", "checksum", "crc", "bug", "issue", "version", "patent", "offset", "coordinates", "tile", "score", "scored", "bestellung", "bestellnummer", "rechnung", "rechnungsnummer",
         "auftrag", "kundennummer", "artikelnummer", "seite", "seiten", "tabelle", "aktenzeichen", "commande", "facture", "réf", "référence", "tableau", "pedido", "factura", "página", "ordine", "fattura", "pagina", "bestelling", "factuur", "zamówienie", "faktura", "заказ", "счёт", "订单", "订单号", "注文番号", "주문번호",
-        "total", "sum", "amount", "usd", "eur", "gbp", "price", "km", "kg", "model", "catalog", "catalogue", "lot", "batch", "case", "docket", "form", "arxiv", "pmid", "vol", "volume", "seq", "sequence", "addr", "address", "0x",
+        "total", "sum", "amount", "usd", "eur", "gbp", "price", "km", "kg", "model", "catalog", "catalogue", "lot", "batch", "case", "docket", "form", "arxiv", "pmid", "vol", "volume", "seq", "sequence", "addr", "address",
     ]),
 ];
 
 /// Words that may stand between a keyword and its value. Sorted.
 #[rustfmt::skip]
 pub(super) const FILLERS: &[&str] = &[
-    "a", "al", "am", "an", "are", "at", "be", "card", "carte", "code", "da", "das", "de", "del", "den", "der", "des", "dia", "die", "do", "document",
-    "du", "e", "ein", "el", "els", "em", "er", "es", "est", "file", "for", "full", "here", "het", "holder", "id", "il", "is", "ist", "its", "kod",
-    "la", "lautet", "le", "me", "mit", "my", "n", "na", "nbr", "new", "no", "no'", "nomor", "nr", "nro", "num", "number", "numbers", "numer",
-    "numero", "nummer", "o", "of", "old", "on", "os", "para", "por", "record", "reg", "s", "so", "son", "sono", "ten", "the", "to", "um", "un",
-    "under", "var", "was", "with", "you", "your", "е", "номер", "є", "№",
+    "a", "al", "also", "am", "an", "are", "at", "au", "aux", "bajo", "be", "been", "bitte", "card", "carte", "chez", "code", "con", "currently", "da",
+    "das", "dat", "de", "del", "den", "der", "des", "dia", "die", "direct", "directly", "dit", "do", "document", "du", "e", "ein", "el", "els", "em",
+    "er", "es", "est", "favor", "file", "for", "full", "has", "her", "here", "het", "him", "id", "ihm", "ihn", "il", "is", "ist", "its", "kod", "la",
+    "lautet", "le", "me", "meg", "mi", "mich", "mig", "mij", "mir", "mit", "moi", "my", "n", "na", "nbr", "new", "no", "no'", "nomor", "nous", "now",
+    "nr", "nro", "nu", "num", "number", "numbers", "numer", "numero", "nummer", "nummeret", "n°", "o", "och", "of", "old", "on", "os", "para",
+    "please", "por", "record", "reg", "sie", "so", "sob", "son", "sono", "sous", "still", "ten", "the", "them", "to", "um", "un", "under", "uns",
+    "unter", "us", "var", "was", "with", "you", "your", "zu", "е", "номер", "є", "№",
 ];
 
 /// Fillers of scripts without spaces, and signs.

@@ -316,9 +316,8 @@ fn installed(unit: &Unit) -> Result<(), ServiceError> {
 }
 
 fn must(invocation: &Invocation, manager: &mut dyn Manager) -> Result<(), ServiceError> {
-    let answer = manager
-        .run(invocation)
-        .map_err(|source| ServiceError::Start { invocation: invocation.clone(), source })?;
+    let answer =
+        manager.run(invocation).map_err(|source| ServiceError::Start { invocation: invocation.clone(), source })?;
     if answer.success {
         return Ok(());
     }

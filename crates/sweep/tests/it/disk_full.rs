@@ -78,7 +78,8 @@ fn on_a_disk_that_is_really_full_nothing_earlier_is_lost_and_the_next_run_with_r
     };
     world.settings.out = Some(out.clone());
     assert_eq!(world.once(&mut Player::new(|_, stage, _| ok(stage))).unwrap(), Ended::Done);
-    let (log, state) = (std::fs::read(out.join("run.jsonl")).unwrap(), std::fs::read(out.join("run.state.json")).unwrap());
+    let (log, state) =
+        (std::fs::read(out.join("run.jsonl")).unwrap(), std::fs::read(out.join("run.state.json")).unwrap());
 
     let filler = out.join("filler");
     let mut file = std::fs::File::create(&filler).unwrap();

@@ -96,7 +96,8 @@ fn full_stage() -> StageReport {
     let by_reason = BTreeMap::from([("too_large".to_owned(), 2)]);
     let counts =
         Counts { seen: 9, new: 1, changed: 2, unchanged: 3, removed: 1, skipped: by_reason.clone(), failed: by_reason };
-    let mut report = StageReport::new(Stage::Sanitize, StageStatus::Stopped, 1.0).with_counts(counts).with_error("late");
+    let mut report =
+        StageReport::new(Stage::Sanitize, StageStatus::Stopped, 1.0).with_counts(counts).with_error("late");
     report.hosts = vec!["pii.example".into()];
     report.details.insert("hidden".into(), json!({"EMAIL": 3}));
     report
@@ -196,8 +197,7 @@ fn the_lock_is_as_documented() {
         machine_id: Some("m".into()),
         pid_namespace: Some("pid:[1]".into()),
     };
-    let unnamed =
-        ProcessIdentity { pid: 7, start_ticks: None, boot_id: None, machine_id: None, pid_namespace: None };
+    let unnamed = ProcessIdentity { pid: 7, start_ticks: None, boot_id: None, machine_id: None, pid_namespace: None };
     let locks = [LockRecord { process: named, taken: time() }, LockRecord { process: unnamed, taken: time() }];
     holds("sweep.lock", &locks.each_ref().map(json));
     locks.iter().for_each(there_and_back);

@@ -129,7 +129,8 @@ fn a_manifest_edited_between_runs_takes_effect_on_the_next() {
 
 #[test]
 fn a_refusal_keeps_the_last_admitted_cadence_with_the_backoff() {
-    let world = World::new("15m", "walk");
+    let mut world = World::new("15m", "walk");
+    world.settings.out = Some(world.out());
     let mut refusals = 0;
     let mut stages = Player::new(|_, stage, _| {
         world.write_manifest("daily", "walk, walk");
@@ -341,4 +342,44 @@ fn a_loop_that_finds_the_lock_held_later_waits_and_goes_on() {
         .unwrap();
     assert_eq!(held, 2);
     assert_eq!(starts(&world), ["2026-01-01T00:00:00Z", "2026-01-01T00:17:00Z"]);
+}
+
+#[test]
+fn a_state_that_another_process_wrote_meanwhile_is_left_alone() {
+    let world = World::new("hourly", "walk");
+    let mut stages = Player::new(|_, stage, _| ok(stage));
+    let clock = Meddled { world: &world, nap: 60, to: at("2025-12-31T14:30:00Z") };
+    let mut sweep = world.sweep();
+    sweep.clock = &clock;
+    let mut slept = 0;
+    let path = world.out().join("run.state.json");
+    sweep
+        .run(&mut stages, &mut |event| {
+            if let Event::Sleeping { .. } = event {
+                slept += 1;
+                if slept == 1 {
+                    let mut theirs = world.state();
+                    theirs.pid += 1;
+                    std::fs::write(&path, serde_json::to_string(&theirs).unwrap()).unwrap();
+                } else {
+                    world.stop.request(StopSignal::Terminate);
+                }
+            }
+        })
+        .unwrap();
+    let state = world.state();
+    assert_eq!((state.pid, state.next_due.unwrap().0), (std::process::id() + 1, at("2026-01-01T01:00:00Z")));
+}
+
+#[test]
+fn a_running_sweep_renews_its_lock_after_each_stage() {
+    let world = World::new("manual", "walk, extract");
+    let lock = world.out().join("sweep.lock");
+    let mut stages = Player::new(|_, stage, _| {
+        // In played time the lock's time of change is whatever the last renewal made it.
+        let modified = Timestamp::try_from(std::fs::metadata(&lock).unwrap().modified().unwrap()).unwrap();
+        assert_eq!(modified == world.clock.now(), stage == bastion_trust::manifest::Stage::Extract);
+        ok(stage)
+    });
+    assert_eq!(world.run(&mut stages).unwrap(), Ended::Done);
 }

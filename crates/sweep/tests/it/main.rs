@@ -8,5 +8,6 @@ mod places;
 mod runs;
 mod service;
 mod signals;
+mod signed;
 mod status;
 mod world;

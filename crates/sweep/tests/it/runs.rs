@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use bastion_host::lock::{LockError, RunLock};
-use bastion_sweep::{Ended, Event, GateRecord, Job, Runner, StageReport, StageStatus, exit_status};
+use bastion_sweep::{Ended, Event, GateRecord, Job, Report, Runner, StageReport, StageStatus, exit_status};
 use bastion_trust::RefusalCode;
 use bastion_trust::manifest::Stage;
 
@@ -22,9 +22,10 @@ fn the_stages_run_in_order_and_their_counts_are_logged() {
     let [record] = &world.records()[..] else { panic!("one record") };
     assert!(record.ok && record.error.is_none() && record.allow_unsigned && record.lock_reclaimed.is_none());
     assert!(matches!(&record.gate, GateRecord::Bypassed { bypassed } if bypassed.contains("no signature")));
-    assert_eq!(record.stages.iter().map(|stage| stage.stage.as_str()).collect::<Vec<_>>(), [
-        "walk", "extract", "sanitize"
-    ]);
+    assert_eq!(
+        record.stages.iter().map(|stage| stage.stage.as_str()).collect::<Vec<_>>(),
+        ["walk", "extract", "sanitize"]
+    );
     assert_eq!(record.stages[0].counts.as_ref().unwrap().seen, 3);
     assert_eq!(record.manifest_id.as_deref(), Some("notes"));
     assert_eq!(record.manifest_digest.as_ref().unwrap().len(), 64);
@@ -68,8 +69,8 @@ fn a_skipped_stage_does_not_end_the_run() {
 }
 
 struct Does<F>(F);
-impl<F: FnMut(&Job<'_>, &mut dyn FnMut(StageReport) -> ControlFlow<()>)> Runner for Does<F> {
-    fn run(&mut self, job: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>) -> ControlFlow<()> {
+impl<F: FnMut(&Job<'_>, &mut Report<'_>)> Runner for Does<F> {
+    fn run(&mut self, job: &Job<'_>, report: &mut Report<'_>) -> ControlFlow<()> {
         (self.0)(job, report);
         ControlFlow::Continue(())
     }
@@ -77,7 +78,8 @@ impl<F: FnMut(&Job<'_>, &mut dyn FnMut(StageReport) -> ControlFlow<()>)> Runner 
 
 #[test]
 fn success_needs_evidence() {
-    let cases: [(&str, fn(&mut dyn FnMut(StageReport) -> ControlFlow<()>)); 3] = [
+    type Play = fn(&mut Report<'_>);
+    let cases: [(&str, Play); 3] = [
         ("walk did not report", |_| {}),
         ("extract did not report", |report| {
             let _ = report(ok(Stage::Walk));
@@ -90,7 +92,7 @@ fn success_needs_evidence() {
     ];
     for (words, play) in cases {
         let world = World::new("manual", "walk, extract");
-        let ended = world.run(&mut Does(|_: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>| play(report)));
+        let ended = world.run(&mut Does(|_: &Job<'_>, report: &mut Report<'_>| play(report)));
         let Ended::Failed { error } = ended.unwrap() else { panic!("{words}: taken for a success") };
         assert!(error.starts_with(words), "{error}");
         assert!(!world.records()[0].ok);
@@ -101,7 +103,7 @@ fn success_needs_evidence() {
 fn a_report_of_a_failure_is_answered_with_break() {
     let world = World::new("manual", "walk, extract");
     let mut answers = Vec::new();
-    let _ = world.run(&mut Does(|_: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>| {
+    let _ = world.run(&mut Does(|_: &Job<'_>, report: &mut Report<'_>| {
         answers.push(report(ok(Stage::Walk)));
         answers.push(report(failed(Stage::Extract)));
     }));
@@ -229,7 +231,10 @@ fn everything_written_is_private() {
     world.settings.out = Some(world.dir.path().join("a/b"));
     world.run(&mut Player::new(|_, stage, _| ok(stage))).unwrap();
     let mode = |path: &str| std::fs::metadata(world.dir.path().join(path)).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode("a"), mode("a/b"), mode("a/b/run.jsonl"), mode("a/b/run.state.json")), (0o700, 0o700, 0o600, 0o600));
+    assert_eq!(
+        (mode("a"), mode("a/b"), mode("a/b/run.jsonl"), mode("a/b/run.state.json")),
+        (0o700, 0o700, 0o600, 0o600)
+    );
 }
 
 #[test]

@@ -28,13 +28,7 @@ fn agent(dir: &Path) -> (Agent, Account) {
 
 fn expected_arguments(agent: &Agent) -> Vec<String> {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
-    vec![
-        text(&agent.program),
-        "sweep".into(),
-        text(&agent.manifest),
-        "--out".into(),
-        text(agent.out.as_ref().unwrap()),
-    ]
+    vec![text(&agent.program), "sweep".into(), text(&agent.manifest), "--out".into(), text(agent.out.as_ref().unwrap())]
 }
 
 fn with_tool(program: &str, args: &[&str]) -> Option<std::process::Output> {
@@ -108,7 +102,8 @@ fn the_launchd_agent_reads_back_as_it_was_meant() {
     let script = "import plistlib,json,sys; print(json.dumps(plistlib.load(open(sys.argv[1],'rb'))))";
     let Some(output) = with_tool("python3", &["-c", script, file.to_str().unwrap()]) else { return };
     let plist: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let arguments: Vec<&str> = plist["ProgramArguments"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
+    let arguments: Vec<&str> =
+        plist["ProgramArguments"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
     assert_eq!(arguments[5..], expected_arguments(&agent));
     assert_eq!(arguments[4], account.env_file().to_str().unwrap());
     assert_eq!((plist["Label"].as_str(), plist["Umask"].as_i64()), (Some("bastion-notes"), Some(0o077)));
@@ -150,7 +145,8 @@ fn the_scheduled_task_reads_back_as_it_was_meant() {
     let script = "import sys,xml.etree.ElementTree as E; n='{http://schemas.microsoft.com/windows/2004/02/mit/task}'; r=E.parse(sys.argv[1]).getroot(); [print(r.find('.//'+n+t).text) for t in ('Command','Arguments','Interval','RunLevel')]";
     let Some(output) = with_tool("python3", &["-c", script, file.to_str().unwrap()]) else { return };
     let said = String::from_utf8(output.stdout).unwrap();
-    let expected = [r"C:\Program Files\R&D 50%\bastion.exe", r#""sweep" "C:\Users\o'neil <x>\\""#, "PT1M", "LeastPrivilege"];
+    let expected =
+        [r"C:\Program Files\R&D 50%\bastion.exe", r#""sweep" "C:\Users\o'neil <x>\\""#, "PT1M", "LeastPrivilege"];
     assert_eq!(said.lines().collect::<Vec<_>>(), expected);
 
     agent.manifest = PathBuf::from(r"C:\%PATH%\m.yaml");
@@ -219,11 +215,14 @@ fn install_writes_the_unit_and_switches_it_on_and_uninstall_takes_it_away() {
     install(&unit, &mut manager).unwrap();
     install(&unit, &mut manager).unwrap();
     assert_eq!(std::fs::read_to_string(&unit.path).unwrap(), unit.text);
-    assert_eq!(manager.ran[..3], [
-        "systemctl --user daemon-reload",
-        "systemctl --user enable bastion-notes.service",
-        "systemctl --user restart --no-block bastion-notes.service",
-    ]);
+    assert_eq!(
+        manager.ran[..3],
+        [
+            "systemctl --user daemon-reload",
+            "systemctl --user enable bastion-notes.service",
+            "systemctl --user restart --no-block bastion-notes.service",
+        ]
+    );
     let env = std::fs::metadata(account.env_file()).unwrap();
     assert_eq!(env.permissions().mode() & 0o777, 0o600);
 
@@ -234,10 +233,10 @@ fn install_writes_the_unit_and_switches_it_on_and_uninstall_takes_it_away() {
     let mut manager = Fake::default();
     uninstall(&unit, &mut manager).unwrap();
     assert!(!unit.path.exists() && account.env_file().exists());
-    assert_eq!(manager.ran, [
-        "systemctl --user disable --now --no-block bastion-notes.service",
-        "systemctl --user daemon-reload",
-    ]);
+    assert_eq!(
+        manager.ran,
+        ["systemctl --user disable --now --no-block bastion-notes.service", "systemctl --user daemon-reload",]
+    );
 }
 
 #[test]

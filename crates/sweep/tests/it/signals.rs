@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use bastion_host::clock::SystemClock;
+use bastion_host::clock::{Clock, SystemClock};
 use bastion_host::signals::{Stop, WakingClock};
 use bastion_sweep::{Event, RunRecord, Sweep, SweepSettings, exit_status};
 use bastion_trust::{Gate, GateSettings};
@@ -22,13 +22,10 @@ fn child() {
     let Some(dir) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let stop = Stop::on_signals(|signal, count| println!("\nheard {} {count}", signal.name())).unwrap();
     let clock = WakingClock::new(&stop);
-    let gate = Gate::new(GateSettings { ca_root: None, crl: None, state_dir: dir.join("state") }, Arc::new(SystemClock));
-    let settings = SweepSettings {
-        manifest: dir.join("docs/.agent/manifest.yaml"),
-        out: None,
-        once: false,
-        allow_unsigned: true,
-    };
+    let gate =
+        Gate::new(GateSettings { ca_root: None, crl: None, state_dir: dir.join("state") }, Arc::new(SystemClock));
+    let settings =
+        SweepSettings { manifest: dir.join("docs/.agent/manifest.yaml"), out: None, once: false, allow_unsigned: true };
     let mut stages = Player::new(|_, stage, _| {
         println!("\nrunning");
         while !dir.join("go").exists() {
@@ -128,6 +125,7 @@ fn a_sweep_that_is_killed_leaves_a_lock_that_the_next_one_reclaims() {
     sweep.signal(Signal::KILL);
     assert_eq!(sweep.end(), None);
     assert!(world.out().join("sweep.lock").exists());
+    world.clock.set(SystemClock.now()); // the killed one lived in real time, and the gate remembers
     world.once(&mut Player::new(|_, stage, _| ok(stage))).unwrap();
     assert_eq!(ok_records(&world)[0].lock_reclaimed.as_ref().unwrap().pid, Some(pid));
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bastion_host::clock::ManualClock;
 use bastion_host::lock::LockError;
 use bastion_host::signals::Stop;
-use bastion_sweep::{Counts, Ended, Event, Job, RunRecord, RunState, Runner, StageReport, StageStatus};
+use bastion_sweep::{Counts, Ended, Event, Job, Report, RunRecord, RunState, Runner, StageReport, StageStatus};
 use bastion_sweep::{Sweep, SweepSettings};
 use bastion_trust::manifest::Stage;
 use bastion_trust::{Gate, GateSettings};
@@ -42,6 +42,15 @@ impl World {
         self.write_raw(&format!(
             "v: 1\nid: notes\nowner:\n  host: owner.example\nroots:\n  - ..\nstages: [{stages}]\nsweep: {sweep}\n"
         ));
+    }
+
+    /// An edit after signing.
+    pub(crate) fn write_manifest_keeping_signature(&self, sweep: &str, stages: &str) {
+        let there = std::fs::read_to_string(&self.settings.manifest).unwrap();
+        let signature = &there[there.find("\nsignature:").unwrap() + 1..];
+        self.write_manifest(sweep, stages);
+        let edited = std::fs::read_to_string(&self.settings.manifest).unwrap();
+        self.write_raw(&format!("{edited}{signature}"));
     }
 
     pub(crate) fn write_raw(&self, text: &str) {
@@ -91,7 +100,7 @@ impl<F: FnMut(u32, Stage, &Job<'_>) -> StageReport> Player<F> {
 }
 
 impl<F: FnMut(u32, Stage, &Job<'_>) -> StageReport> Runner for Player<F> {
-    fn run(&mut self, job: &Job<'_>, report: &mut dyn FnMut(StageReport) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn run(&mut self, job: &Job<'_>, report: &mut Report<'_>) -> ControlFlow<()> {
         self.runs += 1;
         for stage in job.stages {
             self.executed.push(*stage);

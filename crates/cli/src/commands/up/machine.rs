@@ -1,6 +1,4 @@
 //! This machine's own CA and identities, in the state directory.
-//!
-//! Two identities of one name: one signs manifests, the other does TLS. The endpoint never opens the signing key.
 
 use std::path::{Path, PathBuf};
 
@@ -8,50 +6,38 @@ use anyhow::{Context, Result};
 use bastion_host::clock::Clock;
 use bastion_host::files::{self, PRIVATE_FILE};
 use bastion_serve::TlsFiles;
-use bastion_trust::ca::{self, Ca, Issued, Purpose};
+use bastion_trust::ca::{self, Ca};
+use bastion_trust::identity::{self, Identity, Kind};
 
 use crate::settings;
 
-/// The identities, all there.
+/// The CA and both identities, all there.
 #[derive(Debug)]
 pub(crate) struct Machine {
     state: PathBuf,
     host: String,
+    sign: Identity,
 }
 
-const TLS: &str = "tls";
-const SIGN: &str = "sign";
-
 impl Machine {
-    /// Makes the CA and the identities that are missing, and renews what is about to end.
+    /// Makes the CA and the identities that are missing, and renews what is about to end. The machine keeps the name
+    /// that it had when they were made, whatever its host name is now.
     pub(crate) fn ensure(clock: &dyn Clock) -> Result<Self> {
         let state = settings::state_dir()?;
         files::create_private_dir(&state).with_context(|| format!("{}", state.display()))?;
         let now = clock.now();
-        let root = ca::root_path(&state);
-        let ca = if root.exists() { Ca::open(&state, now)? } else { Ca::init(&state, now)? };
-        let host = match std::fs::read_to_string(state.join("identity/host")) {
-            Ok(host) => host.trim().to_owned(),
-            Err(_) => settings::host_name(),
-        };
-        let machine = Self { state, host };
-        for (name, purpose) in [(TLS, Purpose::Tls), (SIGN, Purpose::Sign)] {
-            if !machine.cert(name).exists() || !machine.key(name).exists() {
-                let issued = ca.issue(&machine.host, None, purpose, now)?;
-                machine.keep(name, &issued)?;
-            }
-        }
-        let path = machine.state.join("identity/host");
-        files::replace(&path, machine.host.as_bytes(), PRIVATE_FILE).with_context(|| format!("{}", path.display()))?;
-        machine.renew(clock, &[])?;
-        Ok(machine)
+        let ca = if ca::root_path(&state).exists() { Ca::open(&state, now)? } else { Ca::init(&state, now)? };
+        let host = identity::find(&state, Kind::Sign).map_or_else(settings::host_name, |known| known.host);
+        let (sign, _) = identity::ensure(&ca, &state, Kind::Sign, &host, now)?;
+        identity::ensure(&ca, &state, Kind::Tls, &host, now)?;
+        Ok(Self { state, host, sign })
     }
 
-    /// Where the TLS files are, or would be.
-    pub(crate) fn files() -> Result<TlsFiles> {
+    /// The TLS files of this machine, where it has them.
+    pub(crate) fn files() -> Result<Option<TlsFiles>> {
         let state = settings::state_dir()?;
-        let machine = Self { host: String::new(), state };
-        Ok(machine.tls())
+        let ca = ca::root_path(&state);
+        Ok(identity::find(&state, Kind::Tls).map(|tls| TlsFiles { cert: tls.cert, key: tls.key, ca }))
     }
 
     /// This machine's name in certificates.
@@ -60,66 +46,26 @@ impl Machine {
     }
 
     /// What the endpoint and the client use.
-    pub(crate) fn tls(&self) -> TlsFiles {
-        TlsFiles { cert: self.cert(TLS), key: self.key(TLS), ca: ca::root_path(&self.state) }
+    pub(crate) fn tls(&self) -> Result<TlsFiles> {
+        Self::files()?.with_context(|| format!("{}: the TLS identity is gone", self.state.display()))
     }
 
     /// The key that signs manifests.
-    pub(crate) fn signer_key(&self) -> PathBuf {
-        self.key(SIGN)
+    pub(crate) fn signer_key(&self) -> &Path {
+        &self.sign.key
     }
 
-    /// The certificate of that key, PEM.
-    pub(crate) fn signer_certificate(&self) -> Result<Vec<u8>> {
-        let path = self.cert(SIGN);
-        std::fs::read(&path).with_context(|| format!("{}", path.display()))
+    /// Puts the signer's certificate beside a manifest.
+    pub(crate) fn write_certificate(&self, beside: &Path) -> Result<()> {
+        let pem = std::fs::read(&self.sign.cert).with_context(|| format!("{}", self.sign.cert.display()))?;
+        files::replace(beside, &pem, PRIVATE_FILE).with_context(|| format!("{}", beside.display()))
     }
 
-    /// Puts the signer's present certificate in the place of an older one of the same key, as `up` wrote it.
+    /// Replaces a copy of the signer's certificate that is older: the key is the same, so every signature holds.
     pub(crate) fn refresh_certificate(&self, beside: &Path) -> Result<()> {
-        let Ok(old) = files::read_capped(beside, 1 << 16) else { return Ok(()) };
-        let new = self.signer_certificate()?;
-        if old != new && ca::same_key(&old, &new) {
-            files::replace(beside, &new, PRIVATE_FILE).with_context(|| format!("{}", beside.display()))?;
-        }
-        Ok(())
-    }
-
-    /// Renews both identities at two thirds of their life. The keys stay, so every signature holds under the new
-    /// certificate, which is put beside the manifests.
-    pub(crate) fn renew(&self, clock: &dyn Clock, beside: &[PathBuf]) -> Result<()> {
-        let now = clock.now();
-        let ca = Ca::open(&self.state, now)?;
-        for name in [TLS, SIGN] {
-            let path = self.cert(name);
-            let pem = std::fs::read(&path).with_context(|| format!("{}", path.display()))?;
-            let record = ca.list()?.into_iter().find(|record| record.cert.as_bytes() == pem);
-            if let Some(record) = record
-                && ca::needs_renewal(record.not_before, record.not_after, now)
-            {
-                let renewed = ca.renew(&record.serial, now)?;
-                self.keep(name, &renewed)?;
-            }
-        }
-        beside.iter().try_for_each(|path| self.refresh_certificate(path))
-    }
-
-    fn keep(&self, name: &str, issued: &Issued) -> Result<()> {
-        let dir = self.state.join("identity");
-        files::create_private_dir(&dir).with_context(|| format!("{}", dir.display()))?;
-        if let Some(key) = &issued.key_pem {
-            let path = self.key(name);
-            files::replace(&path, key.as_bytes(), PRIVATE_FILE).with_context(|| format!("{}", path.display()))?;
-        }
-        let path = self.cert(name);
-        files::replace(&path, issued.cert_pem.as_bytes(), PRIVATE_FILE).with_context(|| format!("{}", path.display()))
-    }
-
-    fn cert(&self, name: &str) -> PathBuf {
-        self.state.join("identity").join(format!("{name}.pem"))
-    }
-
-    fn key(&self, name: &str) -> PathBuf {
-        self.state.join("identity").join(format!("{name}.key"))
+        let (Ok(old), Ok(new)) = (files::read_capped(beside, 1 << 16), std::fs::read(&self.sign.cert)) else {
+            return Ok(());
+        };
+        if old != new && identity::same_key(&old, &new) { self.write_certificate(beside) } else { Ok(()) }
     }
 }

@@ -98,7 +98,9 @@ impl EmbedApi {
         match self {
             Self::OpenAi => in_order(serde_json::from_slice::<OpenAiAnswer>(body).map_err(|_| WRONG)?.data),
             Self::Tei => serde_json::from_slice(body).map_err(|_| WRONG),
-            Self::Ollama => serde_json::from_slice::<OllamaAnswer>(body).map(|answer| answer.embeddings).map_err(|_| WRONG),
+            Self::Ollama => {
+                serde_json::from_slice::<OllamaAnswer>(body).map(|answer| answer.embeddings).map_err(|_| WRONG)
+            }
         }
     }
 }
@@ -120,10 +122,16 @@ mod tests {
 
     #[test]
     fn answers_are_put_in_the_order_of_their_texts() {
-        let answer = br#"{"object":"list","data":[{"index":1,"embedding":[2]},{"index":0,"embedding":[1.5]}],"usage":{}}"#;
+        let answer =
+            br#"{"object":"list","data":[{"index":1,"embedding":[2]},{"index":0,"embedding":[1.5]}],"usage":{}}"#;
         assert_eq!(EmbedApi::OpenAi.answer(answer), Ok(vec![vec![1.5], vec![2.0]]));
-        assert_eq!(EmbedApi::OpenAi.answer(br#"{"data":[{"embedding":[1]},{"embedding":[2]}]}"#), Ok(vec![vec![1.0], vec![2.0]]));
-        assert!(EmbedApi::OpenAi.answer(br#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[2]}]}"#).is_err());
+        assert_eq!(
+            EmbedApi::OpenAi.answer(br#"{"data":[{"embedding":[1]},{"embedding":[2]}]}"#),
+            Ok(vec![vec![1.0], vec![2.0]])
+        );
+        assert!(
+            EmbedApi::OpenAi.answer(br#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[2]}]}"#).is_err()
+        );
         assert!(EmbedApi::OpenAi.answer(br#"{"data":[{"index":7,"embedding":[1]}]}"#).is_err());
         assert_eq!(EmbedApi::Tei.answer(b"[[1,2],[3,4]]"), Ok(vec![vec![1.0, 2.0], vec![3.0, 4.0]]));
         assert_eq!(EmbedApi::Ollama.answer(br#"{"model":"m","embeddings":[[1]]}"#), Ok(vec![vec![1.0]]));
@@ -131,7 +139,10 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_setting() {
-        assert_eq!(["", "OpenAI", "tei", "ollama"].map(str::parse), [Ok(EmbedApi::OpenAi), Ok(EmbedApi::OpenAi), Ok(EmbedApi::Tei), Ok(EmbedApi::Ollama)]);
+        assert_eq!(
+            ["", "OpenAI", "tei", "ollama"].map(str::parse),
+            [Ok(EmbedApi::OpenAi), Ok(EmbedApi::OpenAi), Ok(EmbedApi::Tei), Ok(EmbedApi::Ollama)]
+        );
         assert_eq!("x".parse::<EmbedApi>().unwrap_err().to_string(), "EMBED_API \"x\" is none of openai, tei, ollama");
     }
 }

@@ -125,18 +125,21 @@ impl Answer {
         Ok(Self { status: 200, body, allow: None })
     }
 
-    /// The whole message, ready to be sent.
+    /// The whole message, ready to be sent. `date` as HTTP writes it; empty where the time is not known.
     pub(crate) fn message(&self, date: &str, keep_alive: bool) -> Vec<u8> {
         use std::io::Write as _;
         let mut message = Vec::with_capacity(self.body.len() + 256);
         // writing to a Vec can't fail
         let _ = write!(
             message,
-            "HTTP/1.1 {} {}\r\ndate: {date}\r\ncontent-type: application/json\r\ncontent-length: {}\r\ncache-control: no-store\r\n",
+            "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\ncache-control: no-store\r\n",
             self.status,
             reason(self.status),
             self.body.len()
         );
+        if !date.is_empty() {
+            let _ = write!(message, "date: {date}\r\n");
+        }
         if let Some(allow) = self.allow {
             let _ = write!(message, "allow: {allow}\r\n");
         }

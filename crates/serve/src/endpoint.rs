@@ -164,7 +164,7 @@ impl Endpoint {
         let host = Host { service, tls, notices, seats: Seats::new(most_connections()), stopped };
         let thread = std::thread::Builder::new()
             .name("bastion-serve".to_owned())
-            .spawn(move || host.run(&runtime, listener))
+            .spawn(move || host.run(runtime, listener))
             .map_err(|source| ServeError::Threads { source })?;
         let mut running = Running { address, stop, thread: Some(thread), port_file: None };
         if let Some(path) = port_file {
@@ -255,7 +255,7 @@ struct Host {
 }
 
 impl Host {
-    fn run(self, runtime: &Runtime, listener: TcpListener) {
+    fn run(self, runtime: Runtime, listener: TcpListener) {
         let service = Arc::clone(&self.service);
         runtime.block_on(async {
             let syncing = tokio::spawn(sync_regularly(Arc::clone(&service)));
@@ -265,6 +265,8 @@ impl Host {
             let _ = timeout(GRACE, ended.recv()).await;
             syncing.abort();
         });
+        // a model that does not answer must not keep the process
+        runtime.shutdown_background();
         service.sync_audit();
     }
 

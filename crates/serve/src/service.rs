@@ -90,14 +90,16 @@ impl Service {
         loop {
             let head = match connection.head().await {
                 Ok(head) => head,
-                Err(ReadError::Gone) => break,
+                Err(ReadError::Gone) => return connection.close().await,
                 Err(ReadError::Refused(error)) => {
                     self.refuse_malformed(&mut connection, &mut session, error).await;
                     break;
                 }
             };
             let mut record = Record::default();
-            let Ok(answer) = self.request(&mut connection, &mut session, &head, &mut record).await else { break };
+            let Ok(answer) = self.request(&mut connection, &mut session, &head, &mut record).await else {
+                return connection.close().await;
+            };
             // a body that nobody read stands between this request and the next
             let passed = record.body_read || connection.discard_body(&head);
             let answer = self.recorded(answer, &session, record);

@@ -79,6 +79,8 @@ impl Wire {
             Ok(0) => return Err(Failure::Stale),
             Ok(_) => {}
             Err(error) if is_closed(&error) => return Err(Failure::Stale),
+            // what TLS says is the better reason than a write that failed for it
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.into()),
             Err(error) => return Err(sent.err().unwrap_or(error).into()),
         }
         let (reply, length, body) = loop {

@@ -151,6 +151,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         .await;
     }
 
+    /// Ends a connection on which nothing is under way.
+    pub(crate) async fn close(mut self) {
+        let _ = timeout(LINGER, self.stream.shutdown()).await;
+    }
+
     async fn first_bytes(&mut self) -> Result<(), ReadError> {
         self.buffer.reserve(4096);
         let stream = &mut self.stream;

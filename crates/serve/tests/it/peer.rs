@@ -53,7 +53,7 @@ impl Peer {
         Self::shake_hands(address, config(files, versions))
     }
 
-    fn shake_hands(address: SocketAddr, config: Arc<ClientConfig>) -> io::Result<Self> {
+    pub(crate) fn shake_hands(address: SocketAddr, config: Arc<ClientConfig>) -> io::Result<Self> {
         let mut socket = TcpStream::connect(address)?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -140,7 +140,7 @@ impl Peer {
     }
 }
 
-fn config(files: Option<&TlsFiles>, versions: &[&'static rustls::SupportedProtocolVersion]) -> Arc<ClientConfig> {
+pub(crate) fn config(files: Option<&TlsFiles>, versions: &[&'static rustls::SupportedProtocolVersion]) -> Arc<ClientConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let verifier = TimelessVerifier(Arc::clone(&provider));
     let builder = ClientConfig::builder_with_provider(provider)

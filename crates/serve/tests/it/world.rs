@@ -55,8 +55,13 @@ pub(crate) struct World {
 impl World {
     /// A CA, an owner with a signed manifest, and nothing swept yet. It is noon on 1 June 2026.
     pub(crate) fn new() -> Self {
+        Self::at("2026-06-01T12:00:00Z".parse().unwrap())
+    }
+
+    /// As [`World::new`], at another time.
+    pub(crate) fn at(now: Timestamp) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock::at("2026-06-01T12:00:00Z".parse().unwrap()));
+        let clock = Arc::new(ManualClock::at(now));
         let ca = Ca::init(&dir.path().join("state"), clock.now()).unwrap();
         let world = Self { dir, clock, ca, notices: Arc::default() };
         fs::create_dir_all(world.out()).unwrap();

@@ -11,7 +11,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Machine {
     pub(crate) home: tempfile::TempDir,
+    /// What every command is started by, in place of nothing: `setpriv` and its arguments.
+    wrapper: Vec<String>,
 }
+
+/// An account without rights: `nobody` of Debian.
+const NOBODY: u32 = 65534;
 
 /// What a finished process left.
 pub(crate) struct Ran {
@@ -46,7 +51,7 @@ impl From<Output> for Ran {
 
 impl Machine {
     pub(crate) fn new() -> Self {
-        Self { home: tempfile::tempdir().unwrap() }
+        Self { home: tempfile::tempdir().unwrap(), wrapper: Vec::new() }
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
@@ -70,7 +75,15 @@ impl Machine {
     }
 
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bastion"));
+        let program = self.path("bastion-copy");
+        let mut command = match self.wrapper.split_first() {
+            Some((wrapper, first)) => {
+                let mut command = Command::new(wrapper);
+                command.args(first).arg(&program);
+                command
+            }
+            None => Command::new(env!("CARGO_BIN_EXE_bastion")),
+        };
         command
             .args(args)
             .env_clear()
@@ -85,6 +98,29 @@ impl Machine {
 
     pub(crate) fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
         self.command(args).output().unwrap().into()
+    }
+
+    /// The same machine used by somebody who is not root. `None`, and why is said, where that can't be had.
+    pub(crate) fn as_ordinary_user(mut self) -> Option<Self> {
+        if !rustix::process::getuid().is_root() {
+            return Some(self);
+        }
+        if Command::new("setpriv").arg("--version").output().is_err() {
+            println!("SKIPPED: root reads everything, and there is no setpriv to be somebody else");
+            return None;
+        }
+        // The program may lie where others can't reach it.
+        std::fs::copy(env!("CARGO_BIN_EXE_bastion"), self.path("bastion-copy")).unwrap();
+        let mut open = vec![self.home.path().to_owned()];
+        while let Some(path) = open.pop() {
+            std::os::unix::fs::lchown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        let user = NOBODY.to_string();
+        self.wrapper = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups"].map(str::to_owned).to_vec();
+        Some(self)
     }
 
     /// The name that this machine's certificates have.

@@ -113,21 +113,64 @@ fn an_agent_never_reads_its_own_output_wherever_it_lies() {
 #[test]
 fn a_file_that_cannot_be_read_is_skipped_and_keeps_what_was_known() {
     use std::os::unix::fs::PermissionsExt;
-    if rustix::process::getuid().is_root() {
-        println!("SKIPPED: root reads everything; run as an ordinary user");
-        return;
-    }
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     let machine = Machine::new();
-    let folder = machine.folder("Documents", &[("a.md", "alpha"), ("b.md", "beta"), ("deep/c.md", "gamma")]);
-    machine.swept(&folder).ok();
-    std::fs::set_permissions(folder.join("b.md"), std::fs::Permissions::from_mode(0)).unwrap();
-    std::fs::set_permissions(folder.join("deep"), std::fs::Permissions::from_mode(0)).unwrap();
-    machine.swept(&folder).ok();
+    let folder = machine.folder("Documents", &[("a.md", "alpha"), ("b.md", "beta"), ("deep/c.md", "gamma"), ("shut/d.md", "delta")]);
+    let Some(user) = machine.as_ordinary_user() else { return };
+    user.swept(&folder).ok();
+    mode(&folder.join("b.md"), 0); // was read before, and is not different
+    std::fs::write(folder.join("new.md"), "epsilon").unwrap();
+    mode(&folder.join("new.md"), 0);
+    mode(&folder.join("deep"), 0);
+    mode(&folder.join("shut"), 0o600); // names can be listed, and nothing else
+    user.swept(&folder).ok();
     let skipped = skipped(&folder);
-    std::fs::set_permissions(folder.join("deep"), std::fs::Permissions::from_mode(0o700)).unwrap();
-    assert_eq!(
-        skipped,
-        [("b.md".to_owned(), "permission".to_owned()), ("deep/c.md".to_owned(), "permission".to_owned())]
-    );
-    assert_eq!(rows(&folder.join(".agent/sanitize/index.jsonl")).len(), 3);
+    mode(&folder.join("deep"), 0o700);
+    mode(&folder.join("shut"), 0o700);
+    let denied = |path: &str| (path.to_owned(), "permission".to_owned());
+    assert_eq!(skipped, [denied("b.md"), denied("deep/c.md"), denied("new.md"), denied("shut/d.md")]);
+    assert_eq!(rows(&folder.join(".agent/sanitize/index.jsonl")).len(), 4);
+}
+
+#[test]
+fn an_agentignore_that_cannot_be_obeyed_stops_the_walk() {
+    let machine = Machine::new();
+    let folder = machine.folder("Documents", &[("a.md", "alpha"), ("sub/secret.md", "secret")]);
+    let pipe = folder.join("sub/.agentignore");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    let refused = machine.swept(&folder).fails(1);
+    assert!(refused.err.contains(".agentignore"), "{}", refused.err);
+    std::fs::remove_file(&pipe).unwrap();
+    std::fs::write(&pipe, "se[cret.md\n").unwrap();
+    let refused = machine.swept(&folder).fails(1);
+    assert!(refused.err.contains(".agentignore"), "{}", refused.err);
+    assert!(!folder.join(".agent/walk.jsonl").exists());
+}
+
+#[test]
+fn what_became_a_link_loses_its_old_text() {
+    let machine = Machine::new();
+    let folder = machine.folder("Documents", &[("a.md", "alpha"), ("diary.md", "dear diary")]);
+    machine.swept(&folder).ok();
+    std::fs::remove_file(folder.join("diary.md")).unwrap();
+    symlink("/etc/hostname", folder.join("diary.md")).unwrap();
+    machine.swept(&folder).ok();
+    assert_eq!(rows(&folder.join(".agent/sanitize/index.jsonl")).len(), 1);
+}
+
+#[test]
+fn an_output_folder_with_files_of_others_is_refused_and_left_alone() {
+    let machine = Machine::new();
+    let folder = machine.folder("Documents", &[("a.md", "alpha")]);
+    machine.swept(&folder).ok();
+    let manifest = folder.join(".agent/manifest.yaml");
+    let work = machine.folder("work", &[("extract/report.docx", "mine"), ("seal/old.age", "mine")]);
+    let sweep = |out: &Path| {
+        machine.run(&[OsStr::new("sweep"), OsStr::new("--once"), manifest.as_os_str(), OsStr::new("--out"), out.as_os_str()])
+    };
+    let refused = sweep(&work).fails(1);
+    assert!(refused.err.contains("is not ours"), "{}", refused.err);
+    assert!(work.join("extract/report.docx").exists() && work.join("seal/old.age").exists());
+    let refused = sweep(&folder).fails(1);
+    assert!(refused.err.contains("is a root"), "{}", refused.err);
 }

@@ -63,18 +63,17 @@ impl Run {
         let mut sep = Sep::None;
         while run.count < GROUPS {
             let from = run.len;
+            let room = &text[at..(at + CAP - from).min(text.len())];
+            let len = room.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(room.len());
             let mut letters = 0;
-            while at < text.len() && text[at].is_ascii_alphanumeric() {
-                if run.len == CAP {
-                    run.cut = true;
-                    break;
-                }
-                letters += usize::from(text[at].is_ascii_alphabetic());
-                run.signs[run.len] = text[at].to_ascii_uppercase();
-                run.at[run.len] = offset(at - start);
-                run.len += 1;
-                at += 1;
+            for (i, b) in room[..len].iter().enumerate() {
+                letters += usize::from(!b.is_ascii_digit());
+                run.signs[from + i] = b.to_ascii_uppercase();
+                run.at[from + i] = offset(at + i - start);
             }
+            run.len += len;
+            at += len;
+            run.cut = run.len == CAP && text.get(at).is_some_and(u8::is_ascii_alphanumeric);
             if run.len == from {
                 break;
             }

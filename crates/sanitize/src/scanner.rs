@@ -127,6 +127,10 @@ fn find(text: &[u8]) -> Vec<Hit> {
     hits
 }
 
+/// The rules for groups of letters and digits, those with the strongest checks first.
+const RULES: [fn(&Spot, &mut Vec<Hit>); 8] =
+    [iban::find, card::find, national::find, vat::find, secret::spoken, net::number, personal::find, phone::find];
+
 /// What is remembered on the way through a text.
 #[derive(Default)]
 struct Way {
@@ -139,7 +143,11 @@ fn digit(text: &[u8], at: usize, way: &mut Way, hits: &mut Vec<Hit>) -> usize {
     let start = at - text[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
     let end = at + text[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
     let first = hits.len();
-    hits.extend(way.words.token(text, at));
+    // A word is longer than the group where these signs join it to others.
+    let joined = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(|b| matches!(b, b'-' | b'_' | b'.'));
+    if end - start >= secret::KEY_MIN || joined(Some(end)) || joined(start.checked_sub(1)) {
+        hits.extend(way.words.token(text, at));
+    }
     if end - start >= 25 {
         hits.extend(crypto::address(text, start, end));
     }
@@ -152,14 +160,13 @@ fn digit(text: &[u8], at: usize, way: &mut Way, hits: &mut Vec<Hit>) -> usize {
             before: way.keywords.before(text, start),
             continued: continued(text, start),
         };
-        iban::find(&spot, hits);
-        card::find(&spot, hits);
-        national::find(&spot, hits);
-        vat::find(&spot, hits);
-        secret::spoken(&spot, hits);
-        net::number(&spot, hits);
-        phone::find(&spot, hits);
-        personal::find(&spot, hits);
+        // What is keyed and valid is not overruled by the rules behind it.
+        for rule in RULES {
+            rule(&spot, hits);
+            if hits[first..].iter().any(|hit| hit.weight >= weight::KEYED_VALID && hit.start == start) {
+                break;
+            }
+        }
     }
     let sure = hits[first..].iter().filter(|hit| hit.weight >= weight::NEAR && hit.start <= start);
     sure.map(|hit| hit.end).max().unwrap_or(end).max(end)

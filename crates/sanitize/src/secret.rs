@@ -80,7 +80,7 @@ pub(crate) struct Words {
 }
 
 /// Shortest key with a head, in bytes.
-const KEY_MIN: usize = 19;
+pub(crate) const KEY_MIN: usize = 19;
 
 const fn in_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
@@ -187,7 +187,8 @@ fn name(text: &[u8]) -> Option<Name> {
     named(bare.as_bytes())
 }
 
-fn named(bare: &[u8]) -> Option<Name> {
+/// Whether the name of a secret may end with two bytes.
+fn may_end_name(a: u8, b: u8) -> bool {
     // Bit n of a letter: a name ends with the letter n and it.
     static LAST: LazyLock<[u32; 26]> = LazyLock::new(|| {
         let mut last = [0; 26];
@@ -198,11 +199,11 @@ fn named(bare: &[u8]) -> Option<Name> {
         }
         last
     });
-    if let [.., a @ b'a'..=b'z', b @ b'a'..=b'z'] = bare
-        && LAST[usize::from(b - b'a')] >> (a - b'a') & 1 == 0
-    {
-        return None;
-    }
+    let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
+    !(a.is_ascii_lowercase() && b.is_ascii_lowercase()) || LAST[usize::from(b - b'a')] >> (a - b'a') & 1 == 1
+}
+
+fn named(bare: &[u8]) -> Option<Name> {
     if bare.ends_with(b"authorization") {
         Some(Name::Authorization)
     } else if ends_with_any(bare, PASSWORDS) {
@@ -228,6 +229,11 @@ pub(crate) fn assigned(text: &[u8], at: usize) -> Option<Hit> {
     }
     // Most names are not of interest; their last letter says so.
     if end == 0 || !(text[end - 1] >= 0x80 || b"adehjklnopstuwyzADEHJKLNOPSTUWYZ23)".contains(&text[end - 1])) {
+        return None;
+    }
+    if let [.., a, b] = text[..end]
+        && !may_end_name(a, b)
+    {
         return None;
     }
     let floor = end.saturating_sub(48);

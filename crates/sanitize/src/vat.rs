@@ -96,7 +96,7 @@ fn shaped(run: &Run, checked: bool) -> Option<usize> {
     let signs = run.signs();
     SHAPES
         .iter()
-        .filter(|(country, shape, _)| signs.starts_with(country.as_bytes()) && run.ends(country.len() + shape.len()))
+        .filter(|(country, shape, _)| country.bytes().next().is_none_or(|c| c == signs[0]) && run.ends(country.len() + shape.len()) && signs.starts_with(country.as_bytes()))
         .filter(|(country, shape, check)| {
             let body = &signs[country.len()..country.len() + shape.len()];
             takes(shape, body) && (!checked || !country.is_empty() && check(body))

@@ -66,19 +66,25 @@ pub(crate) struct Keywords {
     seen: Vec<Seen>,
     /// Read up to here.
     done: usize,
+    /// Keywords before this place, the end of the last token, count no more.
+    barrier: usize,
 }
 
 impl Keywords {
     /// The keywords in the window before `at`, which does not go back from call to call.
     pub(crate) fn before(&mut self, text: &[u8], at: usize) -> Before<'_> {
         let mut from = at.saturating_sub(BEFORE);
-        if let Some(token) = memchr::memrchr(OPAQUE, &text[from..at]) {
-            from += token + 1;
+        let fresh = from.max(self.done).min(at);
+        if let Some(token) = memchr::memrchr(OPAQUE, &text[fresh..at]) {
+            self.barrier = fresh + token + 1;
         }
+        from = from.max(self.barrier);
         self.read(text, from.max(self.done), at);
         self.done = self.done.max(at);
         let old = self.seen.iter().take_while(|s| s.end <= from).count();
-        self.seen.drain(..old);
+        if old > 0 {
+            self.seen.drain(..old);
+        }
         let nearest = self.seen.len().saturating_sub(KEPT);
         Before { seen: &self.seen[nearest..], at }
     }
@@ -177,6 +183,9 @@ pub(crate) fn after(text: &[u8], end: usize, word: Word) -> bool {
 }
 
 struct Entry {
+    /// Its length and last byte, to tell most others from it without a look at its text.
+    len: usize,
+    last: u8,
     /// The keyword in plain spelling.
     text: Vec<u8>,
     words: Vec<Word>,
@@ -219,6 +228,8 @@ impl Lexicon {
             let bare = exact.unwrap_or(keyword).trim_matches('*');
             let text = plain::lower(bare);
             let fresh = || Entry {
+                len: text.len(),
+                last: text.bytes().last().unwrap_or(0),
                 text: text.clone().into_bytes(),
                 words: Vec::new(),
                 open_right: keyword.ends_with('*'),
@@ -273,12 +284,10 @@ impl Lexicon {
         let rest = &bytes[left..];
         let bucket = |table: &[(u16, u16)], len: usize| {
             let (first, count) = rest.get(..len).map_or((0, 0), |head| table[hash(head)]);
-            usize::from(first)..usize::from(first) + usize::from(count)
+            &self.entries[usize::from(first)..usize::from(first) + usize::from(count)]
         };
-        for i in bucket(&self.heads, 3).chain(bucket(&self.pairs, 2)) {
-            let entry = &self.entries[i];
-            // Most that share a head differ in the last byte already.
-            if rest.get(entry.text.len() - 1) != entry.text.last() || !rest.starts_with(&entry.text) {
+        for entry in bucket(&self.heads, 3).iter().chain(bucket(&self.pairs, 2)) {
+            if rest.get(entry.len - 1) != Some(&entry.last) || !rest.starts_with(&entry.text) {
                 continue;
             }
             let mut right = left + entry.text.len();
@@ -340,7 +349,7 @@ fn split_word(bytes: &[u8], left: usize, right: usize, entry: &Entry) -> bool {
     before || behind && !entry.open_right
 }
 
-/// From a keyword's end over punctuation and filling words, to `limit` at most.
+/// From a keyword's end over punctuation, tags (`</td><td>`) and filling words, to `limit` at most.
 fn link(text: &[u8], from: usize, limit: usize) -> usize {
     let mut at = from;
     loop {
@@ -349,17 +358,15 @@ fn link(text: &[u8], from: usize, limit: usize) -> usize {
             if text[at] == b'\n' && at > from && (text[at - 1] == b'\n' || text[at - 1] == b'.' && at > from + 1) {
                 return at;
             }
+            if text[at] == b'<'
+                && let Some(len) = text[at..limit].iter().take(32).position(|&b| b == b'>')
+            {
+                at += len;
+            }
             at += 1;
         }
         if at >= limit {
             return limit;
-        }
-        // The tag that closes a label or opens its value.
-        if text[at - usize::from(at > from)] == b'<'
-            && let Some(len) = text[at..limit].iter().take(32).position(|&b| b == b'>')
-        {
-            at += len + 1;
-            continue;
         }
         if text[at] >= 0x80
             && let Some(len) = words::SIGNS.iter().find(|sign| text[at..limit].starts_with(sign.as_bytes())).map(|sign| sign.len())

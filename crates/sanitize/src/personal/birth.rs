@@ -14,6 +14,11 @@ const YEARS: std::ops::RangeInclusive<u32> = 1850..=2600;
 
 pub(super) fn find(spot: &Spot) -> Option<Hit> {
     let near = spot.before.near(Word::Dob);
+    // Words that follow a date of birth are rare: most texts are passed over by a look at the next bytes.
+    let ahead = &spot.text[spot.start..(spot.start + 56).min(spot.text.len())];
+    if !near && ahead.is_ascii() && memchr::memmem::find(ahead, b"born").is_none() {
+        return None;
+    }
     let (start, end) = date(spot.text, spot.start)?;
     let hit = |weight| Some(Hit { start, end, kind: Kind::Dob, rule: DOB, weight });
     if near && let Some(value) = spot.before.value(Word::Dob) {

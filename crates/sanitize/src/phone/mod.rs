@@ -33,6 +33,9 @@ pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
 
 fn read(spot: &Spot) -> Option<Hit> {
     let first = spot.run.groups()[0];
+    if first.len() > 20 {
+        return None;
+    }
     let letters = spot.run.signs()[..first.to()].iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let start = spot.start + letters;
     let labelled = spot.before.keyed(Word::Phone) || spot.before.keyed(Word::Call);

@@ -22,9 +22,9 @@ pub(super) struct Number {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Group {
     /// Digits in it.
-    pub(super) len: usize,
+    len: u8,
     /// Digits up to its end.
-    total: usize,
+    total: u8,
     /// Where it ends, closing bracket included.
     end: usize,
     /// The first byte between the last group and this one; 0 for the first.
@@ -90,7 +90,7 @@ impl Number {
                 open = false;
             }
             let trunk = len == 1 && byte(from) == b'0' && back(from, 1) == b'(' && end > i;
-            number.groups[number.count] = Group { len, total: number.len, end, sep, trunk };
+            number.groups[number.count] = Group { len: small(len), total: small(number.len), end, sep, trunk };
             number.count += 1;
             if line && number.wraps(text, from, i) {
                 number.count -= 1;
@@ -115,7 +115,7 @@ impl Number {
     /// Whether the line break before the last group (`from..to`) ended the number: it was long enough without the group, or
     /// words follow on the next line (`12345 Berlin`).
     fn wraps(&self, text: &[u8], from: usize, to: usize) -> bool {
-        let before = self.groups[self.count - 2].total;
+        let before = usize::from(self.groups[self.count - 2].total);
         let enough = match self.plus {
             true => codes::right_length(&self.digits[..before]) && !codes::right_length(&self.digits[..self.len]),
             false => before >= 10,
@@ -143,7 +143,7 @@ impl Number {
     fn lens(&self) -> ([usize; GROUPS], usize) {
         let mut lens = [0; GROUPS];
         for (len, group) in lens.iter_mut().zip(self.groups()) {
-            *len = group.len;
+            *len = usize::from(group.len);
         }
         (lens, self.count)
     }
@@ -156,9 +156,9 @@ impl Number {
             let mut from = 0;
             for group in groups {
                 if !group.trunk {
-                    digits.extend_from_slice(&self.digits[from..group.total]);
+                    digits.extend_from_slice(&self.digits[from..usize::from(group.total)]);
                 }
-                from = group.total;
+                from = usize::from(group.total);
             }
             let plain = if self.plus { &digits[..] } else { digits.strip_prefix(b"00").unwrap_or(&digits) };
             // Unmarked `00` numbers are long and grouped, or keyed.
@@ -251,6 +251,11 @@ impl Number {
         let stop = extension(text, end + space);
         if stop > end + space { stop } else { end }
     }
+}
+
+/// A count of digits, which is at most [`DIGITS`].
+fn small(n: usize) -> u8 {
+    u8::try_from(n).unwrap_or(u8::MAX)
 }
 
 /// The width of what stands between two groups, and its first sign. A digit or `(` and a digit follow.

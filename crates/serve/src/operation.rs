@@ -216,7 +216,10 @@ impl Operations {
             let Some(generation) = generation else { return Ok(None) };
             let served = generation.served();
             Ok(Some(match kind {
-                CardKind::Files => served.file_cards(prefix, offset, limit, &generation.allowed(admitted)?)?,
+                CardKind::Files => {
+                    let allowed = generation.allowed(admitted)?;
+                    served.file_cards(prefix, offset, limit, &allowed)?
+                }
                 CardKind::Dirs => served.dir_cards(prefix, offset, limit)?,
             }))
         });

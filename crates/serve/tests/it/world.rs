@@ -291,7 +291,7 @@ impl Document {
             })
             .unwrap();
         let ord = draft.doc(&doc).unwrap().unwrap().ord;
-        let piece = draft.write_piece(&doc, &self.sanitized).unwrap();
+        let piece = draft.pieces().write(&doc, &self.sanitized).unwrap();
         let chars = self.sanitized.chars().count() as u64;
         draft.put_sanitized(ord, "s", &piece, chars, None, &[("EMAIL".to_owned(), 1)].into()).unwrap();
         let windows = windows(&self.sanitized, &[]);
@@ -309,7 +309,7 @@ impl Document {
         }
         let head: String = self.sanitized.chars().take(400).collect();
         let card = serde_json::json!({"path": self.path, "doc": doc.to_string(), "head": head});
-        draft.put_card("..", self.path, self.path, &card.to_string()).unwrap();
+        draft.put_card("..", self.path, self.path, &card.to_string(), 0).unwrap();
     }
 }
 

@@ -92,9 +92,10 @@ impl Document<'_> {
             [comma, " "].iter().map(|comma| replaced(self.text, at..at, &format!("{comma}{flow}"))).collect()
         } else {
             let at = self.line_end(list.content_end());
-            let indent = " ".repeat(list.place.column - 1);
+            let dash = self.text[..items.last()?.span.start].rfind('-')?;
+            let indent = &self.text[self.line_start(dash)..dash];
             let nl = self.line_break();
-            vec![replaced(self.text, at..at, &format!("{nl}{}", lines(&indent).join(nl)))]
+            vec![replaced(self.text, at..at, &format!("{nl}{}", lines(indent).join(nl)))]
         };
         first_that_reads(candidates, &wanted)
     }

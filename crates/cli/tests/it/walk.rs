@@ -141,7 +141,7 @@ fn an_agentignore_that_cannot_be_obeyed_stops_the_walk() {
     let refused = machine.swept(&folder).fails(1);
     assert!(refused.err.contains(".agentignore"), "{}", refused.err);
     std::fs::remove_file(&pipe).unwrap();
-    std::fs::write(&pipe, "se[cret.md\n").unwrap();
+    std::fs::write(&pipe, "se{cret.md\n").unwrap();
     let refused = machine.swept(&folder).fails(1);
     assert!(refused.err.contains(".agentignore"), "{}", refused.err);
     assert!(!folder.join(".agent/walk.jsonl").exists());

@@ -181,7 +181,7 @@ fn continued(text: &[u8], start: usize) -> bool {
 
 /// Of overlapping hits the one of higher weight stays, then the longer, then the first.
 fn resolve(mut hits: Vec<Hit>) -> Vec<Hit> {
-    hits.sort_unstable_by_key(|hit| (hit.start, hit.end));
+    hits.sort_by_key(|hit| (hit.start, hit.end));
     let mut kept: Vec<Hit> = Vec::with_capacity(hits.len());
     let mut i = 0;
     while i < hits.len() {
@@ -191,6 +191,11 @@ fn resolve(mut hits: Vec<Hit>) -> Vec<Hit> {
         while j < hits.len() && hits[j].start < end {
             end = end.max(hits[j].end);
             j += 1;
+        }
+        if j == i + 1 {
+            kept.push(hits[i]);
+            i = j;
+            continue;
         }
         let cluster = &mut hits[i..j];
         cluster.sort_by_key(|hit| (std::cmp::Reverse(hit.weight), std::cmp::Reverse(hit.end - hit.start), hit.start));

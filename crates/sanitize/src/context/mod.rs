@@ -68,6 +68,7 @@ pub(crate) struct Keywords {
     done: usize,
     /// Keywords before this place, the end of the last token, count no more.
     barrier: usize,
+    plain: Plain,
 }
 
 impl Keywords {
@@ -93,9 +94,9 @@ impl Keywords {
         if from >= at {
             return;
         }
-        let plain = Plain::read(text, from, at);
+        self.plain.read(text, from, at);
         let seen = &mut self.seen;
-        LEXICON.each(&plain, text, |words, _, end| {
+        LEXICON.each(&self.plain, text, |words, _, end| {
             let value = link(text, end, at);
             seen.extend(words.iter().map(|&word| Seen { word, end, value }));
         });
@@ -173,7 +174,8 @@ pub(crate) fn after(text: &[u8], end: usize, word: Word) -> bool {
         to -= 1;
     }
     let gap = text[end..to].iter().take_while(|b| matches!(b, b' ' | b',' | b'-' | b'(' | b'\\' | b'[')).count();
-    let plain = Plain::read(text, end + gap, to);
+    let mut plain = Plain::default();
+    plain.read(text, end + gap, to);
     let mut found = false;
     LEXICON.each(&plain, text, |words, start, stop| {
         let own = text[stop..].iter().find(|b| !matches!(b, b' ' | b'.')).is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
@@ -280,13 +282,25 @@ impl Lexicon {
 
     /// Keywords that begin at `left`, the start of a word or of a character that is not ASCII.
     fn starting(&self, plain: &Plain, text: &[u8], left: usize, take: &mut impl FnMut(&[Word], usize, usize)) {
+        let rest = &plain.bytes()[left..];
+        if let [a, b, ..] = rest {
+            let (first, count) = self.pairs[hash(&[*a, *b])];
+            if count > 0 {
+                self.check(plain, text, left, (first, count), take);
+            }
+        }
+        if let [a, b, c, ..] = rest {
+            let (first, count) = self.heads[hash(&[*a, *b, *c])];
+            if count > 0 {
+                self.check(plain, text, left, (first, count), take);
+            }
+        }
+    }
+
+    fn check(&self, plain: &Plain, text: &[u8], left: usize, (first, count): (u16, u16), take: &mut impl FnMut(&[Word], usize, usize)) {
         let bytes = plain.bytes();
         let rest = &bytes[left..];
-        let bucket = |table: &[(u16, u16)], len: usize| {
-            let (first, count) = rest.get(..len).map_or((0, 0), |head| table[hash(head)]);
-            &self.entries[usize::from(first)..usize::from(first) + usize::from(count)]
-        };
-        for entry in bucket(&self.heads, 3).iter().chain(bucket(&self.pairs, 2)) {
+        for entry in &self.entries[usize::from(first)..usize::from(first) + usize::from(count)] {
             if rest.get(entry.len - 1) != Some(&entry.last) || !rest.starts_with(&entry.text) {
                 continue;
             }

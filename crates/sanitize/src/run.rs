@@ -62,12 +62,16 @@ impl Run {
         let mut sep = Sep::None;
         while run.count < GROUPS {
             let from = run.len;
-            let room = &text[at..(at + CAP - from).min(text.len())];
-            let len = room.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(room.len());
-            let signs = &mut run.signs[from..from + len];
-            signs.copy_from_slice(&room[..len]);
-            signs.make_ascii_uppercase();
-            let letters = signs.iter().filter(|b| b.is_ascii_uppercase()).count();
+            let mut letters = 0;
+            let mut len = 0;
+            for &b in &text[at..(at + CAP - from).min(text.len())] {
+                if !b.is_ascii_alphanumeric() {
+                    break;
+                }
+                letters += usize::from(b > b'9');
+                run.signs[from + len] = b.to_ascii_uppercase();
+                len += 1;
+            }
             run.len += len;
             at += len;
             run.cut = run.len == CAP && text.get(at).is_some_and(u8::is_ascii_alphanumeric);

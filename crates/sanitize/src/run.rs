@@ -23,6 +23,8 @@ pub(crate) struct Group {
     from: u8,
     to: u8,
     pub(crate) sep: Sep,
+    /// Where in the text it begins.
+    start: usize,
 }
 
 impl Group {
@@ -44,9 +46,6 @@ impl Group {
 /// See the module.
 pub(crate) struct Run {
     signs: [u8; CAP],
-    /// Places relative to the first sign.
-    at: [u16; CAP],
-    start: usize,
     len: usize,
     groups: [Group; GROUPS],
     count: usize,
@@ -57,19 +56,21 @@ pub(crate) struct Run {
 impl Run {
     /// Reads the run that begins at `start`, which is the first sign of a group.
     pub(crate) fn read(text: &[u8], start: usize) -> Self {
-        let none = Group { from: 0, to: 0, sep: Sep::None };
-        let mut run = Self { signs: [0; CAP], at: [0; CAP], start, len: 0, groups: [none; GROUPS], count: 0, cut: false };
+        let none = Group { from: 0, to: 0, sep: Sep::None, start };
+        let mut run = Self { signs: [0; CAP], len: 0, groups: [none; GROUPS], count: 0, cut: false };
         let mut at = start;
         let mut sep = Sep::None;
         while run.count < GROUPS {
             let from = run.len;
-            let room = &text[at..(at + CAP - from).min(text.len())];
-            let len = room.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(room.len());
             let mut letters = 0;
-            for (i, b) in room[..len].iter().enumerate() {
-                letters += usize::from(!b.is_ascii_digit());
-                run.signs[from + i] = b.to_ascii_uppercase();
-                run.at[from + i] = offset(at + i - start);
+            let mut len = 0;
+            for &b in &text[at..(at + CAP - from).min(text.len())] {
+                if !b.is_ascii_alphanumeric() {
+                    break;
+                }
+                letters += usize::from(b > b'9');
+                run.signs[from + len] = b.to_ascii_uppercase();
+                len += 1;
             }
             run.len += len;
             at += len;
@@ -77,7 +78,7 @@ impl Run {
             if run.len == from {
                 break;
             }
-            run.groups[run.count] = Group { from: small(from), to: small(run.len), sep };
+            run.groups[run.count] = Group { from: small(from), to: small(run.len), sep, start: at - len };
             run.count += 1;
             // A word of more than five letters is prose, not a part of a number.
             let word = letters == run.len - from && letters > 5 && run.count > 1;
@@ -109,13 +110,13 @@ impl Run {
     }
 
     /// Where in the text sign `i` stands.
-    pub(crate) const fn place(&self, i: usize) -> usize {
-        self.start + self.at[i] as usize
+    pub(crate) fn place(&self, i: usize) -> usize {
+        self.groups().iter().find(|g| i < g.to()).map_or(0, |g| g.start + i - g.from())
     }
 
     /// Where in the text the first `len` signs end.
-    pub(crate) const fn end(&self, len: usize) -> usize {
-        self.start + self.at[len - 1] as usize + 1
+    pub(crate) fn end(&self, len: usize) -> usize {
+        self.place(len - 1) + 1
     }
 
     /// Whether a group ends behind the first `len` signs.
@@ -144,12 +145,6 @@ impl Run {
     pub(crate) fn digits(&self) -> usize {
         self.signs().iter().take_while(|b| b.is_ascii_digit()).count()
     }
-}
-
-/// A run of 44 signs with its separators is shorter than 1,000 bytes.
-#[expect(clippy::cast_possible_truncation, reason = "bounded by the longest run")]
-const fn offset(n: usize) -> u16 {
-    n as u16
 }
 
 /// A run's index, which is below [`CAP`].

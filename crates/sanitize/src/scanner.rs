@@ -143,9 +143,12 @@ fn digit(text: &[u8], at: usize, way: &mut Way, hits: &mut Vec<Hit>) -> usize {
     let start = at - text[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
     let end = at + text[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
     let first = hits.len();
-    // A word is longer than the group where these signs join it to others.
-    let joined = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(|b| matches!(b, b'-' | b'_' | b'.'));
-    if end - start >= secret::KEY_MIN || joined(Some(end)) || joined(start.checked_sub(1)) {
+    // A word is longer than the group where these signs join letters to it.
+    let joined = |sign: Option<&u8>, far: Option<&u8>| matches!(sign, Some(b'-' | b'_' | b'.')) && far.is_some_and(u8::is_ascii_alphabetic);
+    let letters = text[start] > b'9' || text[end - 1] > b'9';
+    let behind = joined(text.get(end), text.get(end + 1)) || letters && matches!(text.get(end), Some(b'-' | b'_' | b'.'));
+    let before = start >= 2 && joined(text.get(start - 1), text.get(start - 2));
+    if end - start >= secret::KEY_MIN || behind || before {
         hits.extend(way.words.token(text, at));
     }
     if end - start >= 25 {
@@ -181,7 +184,7 @@ fn continued(text: &[u8], start: usize) -> bool {
 
 /// Of overlapping hits the one of higher weight stays, then the longer, then the first.
 fn resolve(mut hits: Vec<Hit>) -> Vec<Hit> {
-    hits.sort_unstable_by_key(|hit| (hit.start, hit.end));
+    hits.sort_by_key(|hit| (hit.start, hit.end));
     let mut kept: Vec<Hit> = Vec::with_capacity(hits.len());
     let mut i = 0;
     while i < hits.len() {
@@ -191,6 +194,11 @@ fn resolve(mut hits: Vec<Hit>) -> Vec<Hit> {
         while j < hits.len() && hits[j].start < end {
             end = end.max(hits[j].end);
             j += 1;
+        }
+        if j == i + 1 {
+            kept.push(hits[i]);
+            i = j;
+            continue;
         }
         let cluster = &mut hits[i..j];
         cluster.sort_by_key(|hit| (std::cmp::Reverse(hit.weight), std::cmp::Reverse(hit.end - hit.start), hit.start));

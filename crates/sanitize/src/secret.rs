@@ -13,7 +13,7 @@ use crate::{
     rules::RuleInfo,
     scanner::{Hit, Spot, weight},
 };
-use heads::{Body, HEADS};
+use heads::Body;
 
 const KEY_FILE: &str = "secret.key_file";
 const SERVICE: &str = "secret.service_key";
@@ -116,8 +116,7 @@ fn known(word: &[u8], i: usize, _next: Option<u8>) -> Option<(&'static str, usiz
     if let Some(len) = jwt(rest) {
         return Some((JWT, len));
     }
-    let first = rest.first();
-    let bucket = HEADS.iter().filter(|head| head.head.as_bytes().first() == first && rest.starts_with(head.head.as_bytes()));
+    let bucket = heads::beginning(rest[0]).iter().filter(|head| rest.starts_with(head.head.as_bytes()));
     for head in bucket {
         let body = &rest[head.head.len()..];
         let len = body.iter().take_while(|b| head.body.takes(**b)).count();
@@ -204,21 +203,17 @@ fn may_end_name(a: u8, b: u8) -> bool {
 }
 
 fn named(bare: &[u8]) -> Option<Name> {
-    if bare.ends_with(b"authorization") {
-        Some(Name::Authorization)
-    } else if ends_with_any(bare, PASSWORDS) {
-        Some(Name::Password)
-    } else if ends_with_any(bare, KEYS) {
-        Some(Name::Key)
-    } else {
-        None
-    }
-}
-
-fn ends_with_any(name: &[u8], ends: &[&str]) -> bool {
-    let tail = |bytes: &[u8]| bytes.last_chunk::<2>().copied();
-    let last = tail(name);
-    ends.iter().any(|end| tail(end.as_bytes()) == last && name.ends_with(end.as_bytes()))
+    /// Names by their last byte, longer kinds of names first.
+    type Names = Vec<Vec<(&'static [u8], Name)>>;
+    static NAMES: LazyLock<Names> = LazyLock::new(|| {
+        let mut names: Names = vec![Vec::new(); 256];
+        let all = [(&["authorization"][..], Name::Authorization), (PASSWORDS, Name::Password), (KEYS, Name::Key)];
+        for (name, kind) in all.iter().flat_map(|(list, kind)| list.iter().map(|name| (name.as_bytes(), *kind))) {
+            names[usize::from(name[name.len() - 1])].push((name, kind));
+        }
+        names
+    });
+    NAMES[usize::from(*bare.last()?)].iter().find(|(end, _)| bare.ends_with(end)).map(|(_, kind)| *kind)
 }
 
 /// A value behind the `:` or `=` at `at`, where the name before it says that it is secret.
@@ -386,7 +381,7 @@ pub(crate) fn spoken(spot: &Spot, hits: &mut Vec<Hit>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{heads::HEADS, *};
     use crate::testing::{nothing, only};
 
     /// A body of letters and digits that no one gave out.

@@ -3,6 +3,8 @@
 //! Behind a keyword, or right before one in brackets, the shape of the country suffices; elsewhere in the window of a keyword
 //! the country's check must agree as well. Behind a keyword a bare national number without its country counts too.
 
+use std::sync::LazyLock;
+
 use crate::{
     Kind,
     checks::{luhn, mod11_10, modulo, number, value, weighted},
@@ -94,9 +96,16 @@ fn before_keyword(spot: &Spot) -> Option<Hit> {
 /// How many signs of the run are a number with its country's letters.
 fn shaped(run: &Run, checked: bool) -> Option<usize> {
     let signs = run.signs();
-    SHAPES
+    // The shapes by the first letter of their country; digits stand for those without one.
+    static BY_FIRST: LazyLock<Vec<Vec<&Shape>>> = LazyLock::new(|| {
+        let mut by_first = vec![Vec::new(); 128];
+        SHAPES.iter().for_each(|shape| by_first[usize::from(shape.0.bytes().next().unwrap_or(b'0'))].push(shape));
+        by_first
+    });
+    let first = if signs[0].is_ascii_digit() { b'0' } else { signs[0] };
+    BY_FIRST[usize::from(first)]
         .iter()
-        .filter(|(country, shape, _)| country.bytes().next().is_none_or(|c| c == signs[0]) && run.ends(country.len() + shape.len()) && signs.starts_with(country.as_bytes()))
+        .filter(|(country, shape, _)| run.ends(country.len() + shape.len()) && signs.starts_with(country.as_bytes()))
         .filter(|(country, shape, check)| {
             let body = &signs[country.len()..country.len() + shape.len()];
             takes(shape, body) && (!checked || !country.is_empty() && check(body))

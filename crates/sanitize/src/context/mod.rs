@@ -50,6 +50,34 @@ pub(crate) enum Word {
     Thing,
 }
 
+impl Word {
+    /// A bit of its own; the national ids share one here.
+    const fn bit(self) -> u32 {
+        1 << match self {
+            Self::Email => 0,
+            Self::Phone => 1,
+            Self::Desk => 2,
+            Self::Call => 3,
+            Self::Card => 4,
+            Self::Iban => 5,
+            Self::Ip => 6,
+            Self::Mac => 7,
+            Self::Password => 8,
+            Self::Crypto => 9,
+            Self::Vat => 10,
+            Self::Dob => 11,
+            Self::Passport => 12,
+            Self::License => 13,
+            Self::Plate => 14,
+            Self::Postal => 15,
+            Self::National(_) => 16,
+            Self::Identity => 17,
+            Self::Version => 18,
+            Self::Thing => 19,
+        }
+    }
+}
+
 /// A keyword before a place.
 #[derive(Clone, Copy)]
 struct Seen {
@@ -68,6 +96,7 @@ pub(crate) struct Keywords {
     done: usize,
     /// Keywords before this place, the end of the last token, count no more.
     barrier: usize,
+    plain: Plain,
 }
 
 impl Keywords {
@@ -86,16 +115,16 @@ impl Keywords {
             self.seen.drain(..old);
         }
         let nearest = self.seen.len().saturating_sub(KEPT);
-        Before { seen: &self.seen[nearest..], at }
+        Before::new(&self.seen[nearest..], at)
     }
 
     fn read(&mut self, text: &[u8], from: usize, at: usize) {
         if from >= at {
             return;
         }
-        let plain = Plain::read(text, from, at);
+        self.plain.read(text, from, at);
         let seen = &mut self.seen;
-        LEXICON.each(&plain, text, |words, _, end| {
+        LEXICON.each(&self.plain, text, |words, _, end| {
             let value = link(text, end, at);
             seen.extend(words.iter().map(|&word| Seen { word, end, value }));
         });
@@ -107,36 +136,50 @@ impl Keywords {
 pub(crate) struct Before<'k> {
     seen: &'k [Seen],
     at: usize,
+    /// Bits of the words in the window, and of those with their value at the place.
+    near: u32,
+    keyed: u32,
 }
 
-impl Before<'_> {
-    fn iter(&self) -> impl DoubleEndedIterator<Item = &Seen> {
-        self.seen.iter()
+impl<'k> Before<'k> {
+    fn new(seen: &'k [Seen], at: usize) -> Self {
+        let mut before = Self { seen, at, near: 0, keyed: 0 };
+        for s in seen {
+            let bit = s.word.bit();
+            before.near |= bit;
+            before.keyed |= if s.value >= at { bit } else { 0 };
+        }
+        before
     }
 
-    /// Whether the place is right behind a keyword of this word.
-    pub(crate) fn keyed(&self, word: Word) -> bool {
-        self.iter().any(|s| s.word == word && s.value >= self.at)
+    fn nearest(&self, word: Word) -> Option<&Seen> {
+        self.near(word).then(|| self.seen.iter().rev().find(|s| s.word == word)).flatten()
     }
 
-    /// Whether a keyword of this word is in the window.
-    pub(crate) fn near(&self, word: Word) -> bool {
-        self.iter().any(|s| s.word == word)
+    /// Whether the place is right behind a keyword of this word, which is no national id.
+    pub(crate) const fn keyed(&self, word: Word) -> bool {
+        self.keyed & word.bit() != 0
+    }
+
+    /// Whether a keyword of this word, which is no national id, is in the window.
+    pub(crate) const fn near(&self, word: Word) -> bool {
+        self.near & word.bit() != 0
     }
 
     /// Where the nearest keyword of this word ends, and where it has its value.
     pub(crate) fn link(&self, word: Word) -> Option<(usize, usize)> {
-        self.iter().rev().find(|s| s.word == word).map(|s| (s.end, s.value.min(self.at)))
+        self.nearest(word).map(|s| (s.end, s.value.min(self.at)))
     }
 
     /// Where the nearest keyword of this word has its value: the place itself or letters before it.
     pub(crate) fn value(&self, word: Word) -> Option<usize> {
-        self.iter().rev().find(|s| s.word == word).map(|s| s.value.min(self.at))
+        self.nearest(word).map(|s| s.value.min(self.at))
     }
 
     /// National ids whose keyword has its value here, and where: the place itself or letters before it.
     pub(crate) fn national(&self) -> impl Iterator<Item = (u8, usize)> {
-        self.iter().filter_map(|s| match s.word {
+        let any = self.near & Word::National(0).bit() != 0;
+        self.seen.iter().filter(move |_| any).filter_map(|s| match s.word {
             Word::National(id) => Some((id, s.value.min(self.at))),
             _ => None,
         })
@@ -144,7 +187,10 @@ impl Before<'_> {
 
     /// The national ids with a keyword in the window, as bits.
     pub(crate) fn nationals(&self) -> u128 {
-        self.iter().fold(0, |bits, s| match s.word {
+        if self.near & Word::National(0).bit() == 0 {
+            return 0;
+        }
+        self.seen.iter().fold(0, |bits, s| match s.word {
             Word::National(id) => bits | 1 << id,
             _ => bits,
         })
@@ -173,7 +219,8 @@ pub(crate) fn after(text: &[u8], end: usize, word: Word) -> bool {
         to -= 1;
     }
     let gap = text[end..to].iter().take_while(|b| matches!(b, b' ' | b',' | b'-' | b'(' | b'\\' | b'[')).count();
-    let plain = Plain::read(text, end + gap, to);
+    let mut plain = Plain::default();
+    plain.read(text, end + gap, to);
     let mut found = false;
     LEXICON.each(&plain, text, |words, start, stop| {
         let own = text[stop..].iter().find(|b| !matches!(b, b' ' | b'.')).is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
@@ -280,13 +327,25 @@ impl Lexicon {
 
     /// Keywords that begin at `left`, the start of a word or of a character that is not ASCII.
     fn starting(&self, plain: &Plain, text: &[u8], left: usize, take: &mut impl FnMut(&[Word], usize, usize)) {
+        let rest = &plain.bytes()[left..];
+        if let [a, b, ..] = rest {
+            let (first, count) = self.pairs[hash(&[*a, *b])];
+            if count > 0 {
+                self.check(plain, text, left, (first, count), take);
+            }
+        }
+        if let [a, b, c, ..] = rest {
+            let (first, count) = self.heads[hash(&[*a, *b, *c])];
+            if count > 0 {
+                self.check(plain, text, left, (first, count), take);
+            }
+        }
+    }
+
+    fn check(&self, plain: &Plain, text: &[u8], left: usize, (first, count): (u16, u16), take: &mut impl FnMut(&[Word], usize, usize)) {
         let bytes = plain.bytes();
         let rest = &bytes[left..];
-        let bucket = |table: &[(u16, u16)], len: usize| {
-            let (first, count) = rest.get(..len).map_or((0, 0), |head| table[hash(head)]);
-            &self.entries[usize::from(first)..usize::from(first) + usize::from(count)]
-        };
-        for entry in bucket(&self.heads, 3).iter().chain(bucket(&self.pairs, 2)) {
+        for entry in &self.entries[usize::from(first)..usize::from(first) + usize::from(count)] {
             if rest.get(entry.len - 1) != Some(&entry.last) || !rest.starts_with(&entry.text) {
                 continue;
             }

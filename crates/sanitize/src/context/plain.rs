@@ -4,23 +4,20 @@
 
 use std::sync::LazyLock;
 
-use super::{BEFORE, words::FILLERS};
+use super::words::FILLERS;
 
-const CAP: usize = BEFORE + 8;
-
-/// A window in plain spelling.
+/// A window in plain spelling. It is made once and read into again and again.
+#[derive(Default)]
 pub(super) struct Plain {
-    bytes: [u8; CAP],
-    /// Offset in the window of what each byte came from, one more for the end; not used where all is ASCII.
-    from: [u8; CAP + 1],
-    ascii: bool,
-    len: usize,
+    bytes: Vec<u8>,
+    /// Offset in the window of what each byte came from, one more for the end; empty where all is ASCII.
+    from: Vec<u8>,
     start: usize,
 }
 
 impl Plain {
-    /// Reads `text[start..end]`, which is at most [`BEFORE`] bytes and ends on a character boundary.
-    pub(super) fn read(text: &[u8], mut start: usize, end: usize) -> Self {
+    /// Reads `text[start..end]`, which is at most [`BEFORE`](super::BEFORE) bytes and ends on a character boundary.
+    pub(super) fn read(&mut self, text: &[u8], mut start: usize, end: usize) {
         while start < end && text[start] & 0xC0 == 0x80 {
             start += 1;
         }
@@ -29,35 +26,31 @@ impl Plain {
             start += text[start..end].iter().take_while(|b| b.is_ascii_alphabetic()).count();
         }
         let window = &text[start..end];
-        let mut plain = Self { bytes: [0; CAP], from: [0; CAP + 1], ascii: window.is_ascii(), len: 0, start };
-        if plain.ascii {
-            plain.len = window.len();
-            plain.bytes[..window.len()].copy_from_slice(window);
-            plain.bytes[..window.len()].make_ascii_lowercase();
-        } else {
-            let window = std::str::from_utf8(window).unwrap_or_default();
-            for (offset, c) in window.char_indices() {
-                let mut buffer = [0; 4];
-                if let Some(c) = base(c) {
-                    for &b in c.encode_utf8(&mut buffer).as_bytes() {
-                        plain.bytes[plain.len] = b;
-                        plain.from[plain.len] = u8::try_from(offset).unwrap_or(u8::MAX);
-                        plain.len += 1;
-                    }
-                }
-            }
+        self.start = start;
+        self.bytes.clear();
+        self.from.clear();
+        if window.is_ascii() {
+            self.bytes.extend_from_slice(window);
+            self.bytes.make_ascii_lowercase();
+            return;
         }
-        plain.from[plain.len] = u8::try_from(end - start).unwrap_or(u8::MAX);
-        plain
+        let mut buffer = [0; 4];
+        for (offset, c) in std::str::from_utf8(window).unwrap_or_default().char_indices() {
+            let Some(c) = base(c) else { continue };
+            let bytes = c.encode_utf8(&mut buffer).as_bytes();
+            self.bytes.extend_from_slice(bytes);
+            self.from.resize(self.bytes.len(), u8::try_from(offset).unwrap_or(u8::MAX));
+        }
+        self.from.push(u8::try_from(end - start).unwrap_or(u8::MAX));
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &self.bytes
     }
 
     /// Where in the text plain byte `at` came from.
     pub(super) fn place(&self, at: usize) -> usize {
-        self.start + if self.ascii { at } else { usize::from(self.from[at]) }
+        self.start + if self.from.is_empty() { at } else { usize::from(self.from[at]) }
     }
 }
 
@@ -145,7 +138,8 @@ mod tests {
     #[test]
     fn places_map_back() {
         let text = "xéa\u{301}Z";
-        let plain = Plain::read(text.as_bytes(), 0, text.len());
+        let mut plain = Plain::default();
+        plain.read(text.as_bytes(), 0, text.len());
         assert_eq!(plain.bytes(), b"xeaz");
         assert_eq!((0..5).map(|i| plain.place(i)).collect::<Vec<_>>(), [0, 1, 3, 6, 7]);
     }

@@ -14,9 +14,9 @@ const YEARS: std::ops::RangeInclusive<u32> = 1850..=2600;
 
 pub(super) fn find(spot: &Spot) -> Option<Hit> {
     let near = spot.before.near(Word::Dob);
-    // Words that follow a date of birth are rare: most texts are passed over by a look at the next bytes.
+    // A word behind the date is in brackets, or in a script that has such words: most texts are passed over by a look ahead.
     let ahead = &spot.text[spot.start..(spot.start + 56).min(spot.text.len())];
-    if !near && ahead.is_ascii() && memchr::memmem::find(ahead, b"born").is_none() {
+    if !near && ahead.is_ascii() && memchr::memchr(b'(', ahead).is_none() {
         return None;
     }
     let (start, end) = date(spot.text, spot.start)?;

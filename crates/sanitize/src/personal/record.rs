@@ -14,7 +14,8 @@ const LINE: usize = 2048;
 
 /// Adds the values that the records of the hits so far hold.
 pub(crate) fn rows(text: &[u8], hits: &mut Vec<Hit>) {
-    hits.sort_unstable_by_key(|hit| (hit.start, hit.end));
+    // Stable sorts are fast on what is nearly sorted.
+    hits.sort_by_key(|hit| (hit.start, hit.end));
     let anchors: Vec<usize> = hits.iter().filter(|h| matches!(h.kind, Kind::Iban | Kind::Email | Kind::CreditCard | Kind::NationalId) && h.weight >= weight::FREE).map(|h| h.start).collect();
     let count = hits.len();
     let mut done = 0;

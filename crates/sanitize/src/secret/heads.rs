@@ -1,5 +1,7 @@
 //! The heads by which services mark their keys, as their documentation and secret-scanning partners' lists give them.
 
+use std::sync::LazyLock;
+
 /// The signs of a key's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
@@ -38,6 +40,16 @@ pub(super) struct Head {
 
 const fn h(head: &'static str, body: Body, min: usize, max: usize) -> Head {
     Head { head, body, min, max }
+}
+
+/// The heads that begin with a byte.
+pub(super) fn beginning(first: u8) -> &'static [&'static Head] {
+    static BY_FIRST: LazyLock<Vec<Vec<&Head>>> = LazyLock::new(|| {
+        let mut by_first = vec![Vec::new(); 256];
+        HEADS.iter().for_each(|head| by_first[usize::from(head.head.as_bytes()[0])].push(head));
+        by_first
+    });
+    &BY_FIRST[usize::from(first)]
 }
 
 const LONG: usize = 512;

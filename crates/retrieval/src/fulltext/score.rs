@@ -1,7 +1,7 @@
 //! BM25 (Robertson and Zaragoza 2009), with Lucene's form of the inverse document frequency, which is never negative.
 
-/// How fast further occurrences of a word stop to count.
-const K1: f32 = 1.2;
+/// How fast further occurrences of a word stop to count. On Cranfield nDCG@10 is .353 with 1.2, .359 with 1.6, .358 with 2.
+const K1: f32 = 1.6;
 /// How much a long window is held back.
 const B: f32 = 0.75;
 
@@ -68,6 +68,6 @@ mod tests {
         let inverse = inverse_frequency(collection, 2);
         assert!((inverse - (1.0_f32 + 8.5 / 2.5).ln()).abs() < 1e-6);
         let score = Scorer::new(collection, inverse, 1.0, u32::from).score(3, 20);
-        assert!((score - inverse * 3.0 * 2.2 / (3.0 + 1.2 * (0.25 + 0.75 * 2.0))).abs() < 1e-5);
+        assert!((score - inverse * 3.0 * 2.6 / (3.0 + 1.6 * (0.25 + 0.75 * 2.0))).abs() < 1e-5);
     }
 }

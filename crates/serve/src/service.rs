@@ -70,6 +70,7 @@ impl Service {
         operations: Operations,
         notices: Notices,
     ) -> Self {
+        let id = policy.current().ok().map(|admitted| admitted.manifest().id.to_string());
         Self {
             policy,
             clock,
@@ -78,7 +79,7 @@ impl Service {
             limiter: RateLimiter::default(),
             searches: Semaphore::new(SEARCHES),
             notices,
-            id: Mutex::new(None),
+            id: Mutex::new(id),
         }
     }
 

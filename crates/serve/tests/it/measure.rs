@@ -28,12 +28,21 @@ fn measure() {
     let answer = world.connect(&endpoint, OWNER).read_range(&document.doc(), 0, 4000).body;
     report("bastion", &world, endpoint.address(), &read);
 
-    let Some((mut nginx, address)) = nginx(&world, &answer) else {
+    let Some((_nginx, address)) = nginx(&world, &answer) else {
         return println!("SKIPPED: nginx is not installed");
     };
     report("nginx", &world, address, "GET /answer.json HTTP/1.1\r\nHost: a\r\n\r\n");
-    nginx.kill().unwrap();
-    nginx.wait().unwrap();
+}
+
+/// A process that does not outlive the test, whatever comes of it.
+struct Guarded(Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // its master ends the workers on TERM, which a kill would leave behind
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
 }
 
 fn report(name: &str, world: &World, address: SocketAddr, request: &str) {
@@ -79,7 +88,7 @@ fn rate<F: FnMut()>(threads: usize, prepare: impl Fn() -> F + Sync) -> f64 {
     count.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64()
 }
 
-fn nginx(world: &World, answer: &[u8]) -> Option<(Child, SocketAddr)> {
+fn nginx(world: &World, answer: &[u8]) -> Option<(Guarded, SocketAddr)> {
     let dir = world.path("nginx");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("answer.json"), answer).unwrap();
@@ -92,7 +101,7 @@ fn nginx(world: &World, answer: &[u8]) -> Option<(Child, SocketAddr)> {
          http {{ access_log {dir}/access.log; sendfile on; keepalive_requests 100000000;\n\
          client_body_temp_path {dir}; proxy_temp_path {dir}; fastcgi_temp_path {dir}; uwsgi_temp_path {dir}; scgi_temp_path {dir};\n\
          server {{ listen {address} ssl; ssl_certificate {cert}; ssl_certificate_key {key};\n\
-         ssl_client_certificate {ca}; ssl_verify_client on; ssl_session_tickets off; root {dir}; }} }}\n",
+         ssl_client_certificate {ca}; ssl_verify_client on; ssl_session_tickets off; ssl_protocols TLSv1.2 TLSv1.3; root {dir}; }} }}\n",
         dir = show(&dir),
         cert = show(&tls.cert),
         key = show(&tls.key),
@@ -101,9 +110,10 @@ fn nginx(world: &World, answer: &[u8]) -> Option<(Child, SocketAddr)> {
     fs::write(dir.join("nginx.conf"), settings).unwrap();
     let child = Command::new("nginx")
         .args(["-c", &show(&dir.join("nginx.conf")), "-p", &show(&dir), "-e", &show(&dir.join("error.log"))])
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
+        .spawn();
+    let child = Guarded(child.ok()?);
     for _ in 0..500 {
         if TcpStream::connect(address).is_ok() {
             return Some((child, address));

@@ -140,7 +140,10 @@ impl Peer {
     }
 }
 
-pub(crate) fn config(files: Option<&TlsFiles>, versions: &[&'static rustls::SupportedProtocolVersion]) -> Arc<ClientConfig> {
+pub(crate) fn config(
+    files: Option<&TlsFiles>,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> Arc<ClientConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let verifier = TimelessVerifier(Arc::clone(&provider));
     let builder = ClientConfig::builder_with_provider(provider)

@@ -19,7 +19,8 @@ pub(crate) fn check(no_test: bool) -> Result<()> {
 fn cargo(args: &[&str], env: &[(&str, &str)]) -> Result<()> {
     println!("$ cargo {}", args.join(" "));
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(program).args(args).envs(env.iter().copied()).status().context("cargo can't be started")?;
+    let status =
+        Command::new(program).args(args).envs(env.iter().copied()).status().context("cargo can't be started")?;
     if !status.success() {
         bail!("cargo {} failed", args.join(" "));
     }

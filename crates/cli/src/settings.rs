@@ -126,7 +126,11 @@ pub(crate) fn bind() -> Result<Option<String>> {
 
 /// Where vaults lie; `up` keeps them below the state directory.
 pub(crate) fn vaults() -> Result<VaultPlace> {
-    Ok(VaultPlace { dir: path("FREEAGENT_VAULT_DIR").map(std::path::absolute).transpose()?, home: Some(state_dir()?.join("vaults")), make_in_home: false })
+    Ok(VaultPlace {
+        dir: path("FREEAGENT_VAULT_DIR").map(std::path::absolute).transpose()?,
+        home: Some(state_dir()?.join("vaults")),
+        make_in_home: false,
+    })
 }
 
 /// The folder of installed models.

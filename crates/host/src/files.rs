@@ -55,8 +55,11 @@ pub fn sync_parent(path: &Path) -> io::Result<()> {
 
 /// Whether `name` is a temporary name that [`temporary_beside`] gives for the file `of`.
 pub fn is_temporary_of(name: &str, of: &str) -> bool {
-    let middle = name.strip_prefix('.').and_then(|name| name.strip_prefix(of)).and_then(|name| name.strip_suffix(".tmp"));
-    middle.is_some_and(|middle| middle.starts_with('.') && middle.bytes().all(|byte| byte.is_ascii_digit() || b".-".contains(&byte)))
+    let middle =
+        name.strip_prefix('.').and_then(|name| name.strip_prefix(of)).and_then(|name| name.strip_suffix(".tmp"));
+    middle.is_some_and(|middle| {
+        middle.starts_with('.') && middle.bytes().all(|byte| byte.is_ascii_digit() || b".-".contains(&byte))
+    })
 }
 
 /// A name beside `path` that nothing else uses: `.<name>.<pid>-<n>.tmp`.

@@ -145,7 +145,8 @@ impl ExtractStore {
             let name = entry.file_name();
             let doc = |name: &str| name.strip_suffix(".txt").and_then(|doc| doc.parse().ok());
             let leftover = |name: &str| name.starts_with('.') && name.ends_with(".tmp");
-            let goes = name.to_str().is_some_and(|name| leftover(name) || doc(name).is_some_and(|doc| !live.contains(&doc)));
+            let goes =
+                name.to_str().is_some_and(|name| leftover(name) || doc(name).is_some_and(|doc| !live.contains(&doc)));
             if goes && entry.file_type()?.is_file() {
                 remove_if_there(&entry.path())?;
             }

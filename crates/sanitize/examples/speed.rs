@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, time::Instant};
 /// Seconds that this thread was on a CPU, where the kernel says; else seconds since `start`.
 fn spent(start: Instant) -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or_else(|| start.elapsed().as_secs_f64(), |ns| ns / 1e9)
+    stat.split(' ')
+        .next()
+        .and_then(|ns| ns.parse::<f64>().ok())
+        .map_or_else(|| start.elapsed().as_secs_f64(), |ns| ns / 1e9)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,7 +30,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             *rules.entry(span.rule).or_default() += 1;
         }
         let megabytes = text.len() as f64 / 1e6;
-        println!("{path}: {megabytes:.2} MB, {:.0} MB/s, {} hits, {:.1} a MB, {rules:?}", megabytes / best, spans.len(), spans.len() as f64 / megabytes);
+        println!(
+            "{path}: {megabytes:.2} MB, {:.0} MB/s, {} hits, {:.1} a MB, {rules:?}",
+            megabytes / best,
+            spans.len(),
+            spans.len() as f64 / megabytes
+        );
     }
     Ok(())
 }

@@ -197,7 +197,10 @@ mod tests {
 
     #[test]
     fn groups_and_separators() {
-        assert_eq!(signs("de89 3704-0044.0532/01\n30 00 failed later"), ("DE89370400440532013000FAILED".into(), vec![4, 4, 4, 4, 2, 2, 2, 6]));
+        assert_eq!(
+            signs("de89 3704-0044.0532/01\n30 00 failed later"),
+            ("DE89370400440532013000FAILED".into(), vec![4, 4, 4, 4, 2, 2, 2, 6])
+        );
         assert_eq!(signs("1234-\n5678"), ("12345678".into(), vec![4, 4]));
         assert_eq!(signs("1234  5678"), ("1234".into(), vec![4]));
         assert_eq!(signs("12, 34"), ("12".into(), vec![2]));

@@ -85,7 +85,9 @@ fn ask(stream: &mut Stream, request: &[u8], buffer: &mut Vec<u8>) {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [mode, address, path, body, seconds, cert, key, _ca] = args.as_slice() else { panic!("see the head of this file") };
+    let [mode, address, path, body, seconds, cert, key, _ca] = args.as_slice() else {
+        panic!("see the head of this file")
+    };
     let certs: Vec<_> = CertificateDer::pem_file_iter(cert).unwrap().map(Result::unwrap).collect();
     let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
@@ -98,7 +100,8 @@ fn main() {
     let config = Arc::new(config);
     let method = if body.is_empty() { "GET" } else { "POST" };
     let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {}\r\n\r\n{body}", body.len());
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {}\r\n\r\n{body}", body.len());
     let (done, end) = (AtomicU64::new(0), Duration::from_secs(seconds.parse().unwrap()));
     let start = Instant::now();
     std::thread::scope(|threads| {

@@ -108,9 +108,9 @@ pub(crate) fn catalog(
             Some(old) if old == print => tally.unchanged += 1,
             old => {
                 if old.is_some() {
-                    tally.changed += 1
+                    tally.changed += 1;
                 } else {
-                    tally.new += 1
+                    tally.new += 1;
                 }
                 let card = card(draft, path, doc, &shown, root.as_deref())?;
                 draft.put_card(&path.root, &path.path, &shown, &card, print)?;

@@ -141,7 +141,10 @@ impl StageError {
     pub(crate) fn is_stop(&self) -> bool {
         matches!(
             self,
-            Self::Rules { .. } | Self::RulesBroke { .. } | Self::Unsanitized { .. } | Self::Vault(bastion_private::VaultError::Clash { .. })
+            Self::Rules { .. }
+                | Self::RulesBroke { .. }
+                | Self::Unsanitized { .. }
+                | Self::Vault(bastion_private::VaultError::Clash { .. })
         )
     }
 }

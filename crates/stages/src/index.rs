@@ -33,9 +33,9 @@ impl NextIndex {
                 let base = draft.base_search_dir();
                 let dir = draft.search_dir()?;
                 match IndexWriter::create(&dir, base.as_deref()) {
-                    Err(IndexError::OtherFormat { .. } | IndexError::Unfinished { .. } | IndexError::Damaged { .. }) => {
-                        afresh(&dir, draft)?
-                    }
+                    Err(
+                        IndexError::OtherFormat { .. } | IndexError::Unfinished { .. } | IndexError::Damaged { .. },
+                    ) => afresh(&dir, draft)?,
                     made => made?,
                 }
             }

@@ -124,7 +124,8 @@ pub(crate) fn seal(
     let made = write_bundle(&temporary, &recipient, manifest_digest, draft);
     let result = made.and_then(|digest| {
         let (bundle, signature) = (dir.join(format!("{digest}.age")), dir.join(format!("{digest}.sig")));
-        let same = latest.as_ref().is_some_and(|latest| latest.digest == digest && latest.recipient == settings.recipient);
+        let same =
+            latest.as_ref().is_some_and(|latest| latest.digest == digest && latest.recipient == settings.recipient);
         if same && bundle.exists() && signature.exists() {
             tally.unchanged = 1;
             return note_latest(&dir, &current(digest));
@@ -283,7 +284,7 @@ pub fn open_bundle(bundle: &Path, identity: &Path, certificate: Option<&Path>, t
     let identities = age::IdentityFile::from_buffer(io::Cursor::new(identity_file))
         .map_err(io_at(identity))?
         .into_identities()
-        .map_err(|source| SealError::Locked { path: identity.to_owned(), source: source.into() })?;
+        .map_err(|source| SealError::Locked { path: identity.to_owned(), source })?;
     let partial = files::temporary_beside(to);
     files::create_private_dir(&partial).map_err(io_at(&partial))?;
     let unpacked = unpack(bundle, &identities, &partial).and_then(|count| {

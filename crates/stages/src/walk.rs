@@ -153,7 +153,8 @@ fn note(root: &str, item: Found, old: Option<&PathRow>, tally: &mut Tally, chang
 /// A known path that was not found: gone, unless its folder could not be looked into.
 fn leave(row: &PathRow, unread: &[String], tally: &mut Tally, changes: &mut Changes) {
     let hidden = unread.iter().any(|folder| {
-        folder.is_empty() || row.path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        folder.is_empty()
+            || row.path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
     if hidden {
         tally.seen += 1;

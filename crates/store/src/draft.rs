@@ -58,7 +58,9 @@ impl Draft {
         remove_temporaries(layout.out(), &["walk.jsonl"])?;
         remove_temporaries(&layout.index(), &["current", "exported"])?;
         remove_temporaries(&layout.catalog(), &["files.jsonl", "dirs.jsonl"])?;
-        keep_only(&layout.sanitize(), |name| !(name.starts_with('.') && name.ends_with(".tmp") && !name.starts_with(".vault.db.")))?;
+        keep_only(&layout.sanitize(), |name| {
+            !(name.starts_with('.') && name.ends_with(".tmp") && !name.starts_with(".vault.db."))
+        })?;
         keep_only(&layout.pieces(), |name| !(name.starts_with('.') && name.ends_with(".tmp")))?;
         let mut rows_path = layout.index().join("rows.db");
         let mut opened = None;
@@ -504,7 +506,9 @@ impl Committed {
         let path = self.layout.exported();
         files::replace(&path, format!("{}\n", self.name).as_bytes(), PRIVATE_FILE).map_err(StoreError::io(&path))?;
         match fs::remove_file(self.layout.dirty()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path: self.layout.dirty(), source: error }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::Io { path: self.layout.dirty(), source: error })
+            }
             _ => Ok(()),
         }
     }

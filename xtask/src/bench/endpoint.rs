@@ -57,8 +57,17 @@ pub(crate) fn endpoint(program: &Path, seconds: u64) -> Result<()> {
     };
     let answer = "x".repeat(4_130);
     let nginx_port = free_port()?;
-    let _nginx = nginx(home.path(), nginx_port, &answer, &identity("tls.pem"), &identity("tls.key"), &state.join("ca/root.pem"))?;
-    for (mode, words, aim) in [("keep", "read_range, kept connections", 0.5), ("new", "new mutual-TLS connections", 0.8)] {
+    let _nginx = nginx(
+        home.path(),
+        nginx_port,
+        &answer,
+        &identity("tls.pem"),
+        &identity("tls.key"),
+        &state.join("ca/root.pem"),
+    )?;
+    for (mode, words, aim) in
+        [("keep", "read_range, kept connections", 0.5), ("new", "new mutual-TLS connections", 0.8)]
+    {
         let ours = run(port, "/read_range", &body, mode)?;
         let peer = run(nginx_port, "/a.json", "", mode)?;
         println!("endpoint: {words}: {ours:.0}/s, nginx {peer:.0}/s: {:.2}x (aim {aim})", ours / peer);
@@ -86,7 +95,12 @@ fn nginx(home: &Path, port: u16, answer: &str, cert: &Path, key: &Path, ca: &Pat
     let path = dir.join("nginx.conf");
     std::fs::write(&path, config)?;
     let program = if is_there("nginx") { "nginx" } else { "/usr/sbin/nginx" };
-    let child = Ended(Command::new(program).args(["-c".as_ref(), path.as_os_str(), "-p".as_ref(), dir.as_os_str()]).stderr(Stdio::null()).spawn()?);
+    let child = Ended(
+        Command::new(program)
+            .args(["-c".as_ref(), path.as_os_str(), "-p".as_ref(), dir.as_os_str()])
+            .stderr(Stdio::null())
+            .spawn()?,
+    );
     wait_for(|| std::net::TcpStream::connect(("127.0.0.1", port)).ok())?;
     Ok(child)
 }

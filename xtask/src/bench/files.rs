@@ -38,19 +38,29 @@ pub(crate) fn walk(program: &Path, count: usize) -> Result<()> {
         find
     })?;
     let fd = ["fdfind", "fd"].into_iter().find(|name| is_there(name));
-    let fd = fd.map(|name| median(5, || {
-        let mut fd = Command::new(name);
-        fd.args(["--unrestricted", "--exclude", ".agent", "--type", "f", ".", root_text]);
-        fd
-    }));
+    let fd = fd.map(|name| {
+        median(5, || {
+            let mut fd = Command::new(name);
+            fd.args(["--unrestricted", "--exclude", ".agent", "--type", "f", ".", root_text]);
+            fd
+        })
+    });
     let fd = fd.transpose()?;
     let peer = fd.map_or(find, |fd| fd.min(find));
     let walk = median(5, || bastion.command(&["walk", "--quiet", manifest]))?;
     let sweep = median(5, || bastion.command(&["sweep", "--once", "--quiet", manifest]))?;
     let fd = fd.map_or("not there".to_owned(), |fd| format!("{:.3} s", fd.as_secs_f64()));
     println!("walk: find {:.3} s, fd {fd}", find.as_secs_f64());
-    println!("walk: `bastion walk`, nothing changed: {:.3} s, {:.2}x the faster (aim 1.2)", walk.as_secs_f64(), walk.as_secs_f64() / peer.as_secs_f64());
-    println!("walk: whole sweep, nothing changed: {:.3} s, {:.2}x the faster (aim 3)", sweep.as_secs_f64(), sweep.as_secs_f64() / peer.as_secs_f64());
+    println!(
+        "walk: `bastion walk`, nothing changed: {:.3} s, {:.2}x the faster (aim 1.2)",
+        walk.as_secs_f64(),
+        walk.as_secs_f64() / peer.as_secs_f64()
+    );
+    println!(
+        "walk: whole sweep, nothing changed: {:.3} s, {:.2}x the faster (aim 3)",
+        sweep.as_secs_f64(),
+        sweep.as_secs_f64() / peer.as_secs_f64()
+    );
     Ok(())
 }
 

@@ -13,7 +13,8 @@ pub(crate) fn release(what: &[&str], name: &str) -> Result<PathBuf> {
     if !status.success() {
         bail!("{name} does not build");
     }
-    let metadata = Command::new(&cargo).args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).output()?;
+    let metadata =
+        Command::new(&cargo).args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
     let below = if what.contains(&"--example") { "release/examples" } else { "release" };

@@ -42,7 +42,10 @@ pub(crate) fn embed(wheel: &Path) -> Result<()> {
     print!("embed: ours:\n{}", String::from_utf8_lossy(&ours.stdout));
     let peer = Command::new("python3").args(["-c", ONNXRUNTIME]).arg(wheel).output()?;
     if peer.status.success() {
-        println!("embed: onnxruntime: {} windows a second (aim: ours at least as many)", String::from_utf8_lossy(&peer.stdout).trim());
+        println!(
+            "embed: onnxruntime: {} windows a second (aim: ours at least as many)",
+            String::from_utf8_lossy(&peer.stdout).trim()
+        );
     } else {
         println!("embed: the peer is left out: onnxruntime with an ONNX model in that wheel is not there");
     }
@@ -68,8 +71,12 @@ print(f'{times[10] * 1000:.0f} ms, slowest {times[-1] * 1000:.0f} ms')
 pub(crate) fn search(windows: usize) -> Result<()> {
     let home = tempfile::tempdir()?;
     let scale = release(&["-p", "bastion-retrieval", "--example", "scale"], "scale")?;
-    let ours = Command::new(&scale).arg(home.path().join("index")).arg(windows.to_string()).output().context("scale")?;
-    print!("search: ours (aim: p99 at most 100 ms, a fifth of numpy's time):\n{}", String::from_utf8_lossy(&ours.stdout));
+    let ours =
+        Command::new(&scale).arg(home.path().join("index")).arg(windows.to_string()).output().context("scale")?;
+    print!(
+        "search: ours (aim: p99 at most 100 ms, a fifth of numpy's time):\n{}",
+        String::from_utf8_lossy(&ours.stdout)
+    );
     let peer = Command::new("python3").args(["-c", NUMPY, &windows.to_string()]).output()?;
     if peer.status.success() {
         println!("search: numpy, exact: median {}", String::from_utf8_lossy(&peer.stdout).trim());

@@ -46,7 +46,9 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
         Err(error) => note("state", Some(false), format!("{error:#}")),
     }
     match reader_works() {
-        Ok(()) => note("caged reader", Some(true), "documents are read in a worker with no files and no network".to_owned()),
+        Ok(()) => {
+            note("caged reader", Some(true), "documents are read in a worker with no files and no network".to_owned())
+        }
         Err(error) => note("caged reader", Some(false), format!("{error:#}")),
     }
     for tool in bastion_extract::probe_external() {
@@ -69,7 +71,7 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
             Err(error) => note("embedding model", Some(false), error.to_string()),
         },
         Ok(None) => {
-            note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned())
+            note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned());
         }
         Err(error) => note("embedding model", Some(false), format!("{error:#}")),
     }

@@ -113,7 +113,7 @@ pub(crate) fn verify(args: &args::Verify) -> Result<ExitCode> {
         }
         Standing::Bypassed { reason } => say("NOT SIGNED", reason),
     }
-    say("id", &manifest.id.to_string());
+    say("id", manifest.id.as_ref());
     say("digest", &admitted.digest());
     for root in admitted.roots() {
         say("root", &format!("{} ({})", root.label, root.path.display()));

@@ -60,11 +60,13 @@ fn unit(manifest: &Path, platform: Platform) -> Result<Unit> {
 
 /// The unit of a manifest that need not verify any more: a service can always be looked at and removed.
 fn known_unit(manifest: &Path) -> Result<Unit> {
-    let path = crate::registry::manifest_of(manifest).canonicalize().with_context(|| format!("{}", manifest.display()))?;
+    let path =
+        crate::registry::manifest_of(manifest).canonicalize().with_context(|| format!("{}", manifest.display()))?;
     let bytes = bastion_host::files::read_capped(&path, 1 << 20).with_context(|| format!("{}", path.display()))?;
     let parsed = bastion_trust::parse(&bytes).map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
     let home = std::env::home_dir().context("HOME is not set")?;
     let account = Account { home, uid: rustix::process::getuid().as_raw() };
-    let agent = Agent { id: parsed.manifest().id.clone(), program: std::env::current_exe()?, manifest: path, out: None };
+    let agent =
+        Agent { id: parsed.manifest().id.clone(), program: std::env::current_exe()?, manifest: path, out: None };
     Ok(service::unit(Platform::here(), &agent, &account)?)
 }

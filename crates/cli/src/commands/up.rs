@@ -202,7 +202,7 @@ impl Loop<'_> {
         });
         match &ended {
             Ok(Ended::Refused { code, detail }) => {
-                eprintln!("bastion: {}: the gate refuses it ({code}): {detail}", self.site.agent.manifest.display())
+                eprintln!("bastion: {}: the gate refuses it ({code}): {detail}", self.site.agent.manifest.display());
             }
             Err(error) => eprintln!("bastion: {}: {error}", self.site.agent.id),
             Ok(_) => {}
@@ -243,11 +243,7 @@ struct InTurn<'a> {
 }
 
 impl Runner for InTurn<'_> {
-    fn run(
-        &mut self,
-        job: &Job<'_>,
-        report: &mut Report<'_>,
-    ) -> std::ops::ControlFlow<()> {
+    fn run(&mut self, job: &Job<'_>, report: &mut Report<'_>) -> std::ops::ControlFlow<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.pipeline.run(job, report)
     }

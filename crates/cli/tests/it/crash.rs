@@ -48,7 +48,12 @@ fn a_killed_sweep_leaves_the_earlier_state_and_the_next_one_heals() {
     assert!(killed > 0, "every sweep was over before it was killed");
     // What a killed run wrote of a file that is gone by the next one is not kept.
     std::fs::write(folder.join("brief.md"), "ephemeral mayfly, brief@example.org").unwrap();
-    let mut child = machine.command(&["up", "--once", folder.to_str().unwrap()]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = machine
+        .command(&["up", "--once", folder.to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     until(|| out.join("index/dirty").exists() || is_over(child.id()), || "the sweep wrote nothing".to_owned());
     std::thread::sleep(Duration::from_millis(40));
     let _ = child.kill();
@@ -78,5 +83,6 @@ fn a_killed_sweep_leaves_the_earlier_state_and_the_next_one_heals() {
 
 /// Whether the process has ended and only waits to be reaped.
 fn is_over(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
 }

@@ -38,7 +38,8 @@ fn planted_values_leave_the_plaintext_stores_nowhere() {
     }
     // Nor is a value an oracle: asking for the part of it that nothing else holds finds nothing.
     for part in ["quillon", SECRET, IBAN] {
-        let answer: serde_json::Value = serde_json::from_str(&machine.run(&["search", part, "--json"]).ok().out).unwrap();
+        let answer: serde_json::Value =
+            serde_json::from_str(&machine.run(&["search", part, "--json"]).ok().out).unwrap();
         assert_eq!(answer["hits"].as_array().unwrap().len(), 0, "{part} finds {answer}");
     }
 

@@ -18,9 +18,13 @@ fn transcript() -> Vec<String> {
 fn normal(line: &str) -> String {
     let is_id = |word: &str| {
         let digits = word.trim_end_matches('…');
-        digits.chars().all(|char| char.is_ascii_hexdigit()) && (digits.len() == 64 || !digits.is_empty() && digits != word)
+        digits.chars().all(|char| char.is_ascii_hexdigit())
+            && (digits.len() == 64 || !digits.is_empty() && digits != word)
     };
-    line.split_whitespace().map(|word| if is_id(word) { "ID".to_owned() } else { normal_word(word) }).collect::<Vec<_>>().join(" ")
+    line.split_whitespace()
+        .map(|word| if is_id(word) { "ID".to_owned() } else { normal_word(word) })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn normal_word(word: &str) -> String {
@@ -56,7 +60,8 @@ fn the_readme_tells_what_happens() {
     );
     let up = machine.up(&folder);
     let mut said = up.said();
-    for query in ["when to prune roses"] {
+    {
+        let query = "when to prune roses";
         said.push_str(&machine.run(&["search", query]).ok().out);
     }
     let said: Vec<String> = said.lines().map(normal).collect();

@@ -115,7 +115,8 @@ fn a_file_that_cannot_be_read_is_skipped_and_keeps_what_was_known() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     let machine = Machine::new();
-    let folder = machine.folder("Documents", &[("a.md", "alpha"), ("b.md", "beta"), ("deep/c.md", "gamma"), ("shut/d.md", "delta")]);
+    let folder = machine
+        .folder("Documents", &[("a.md", "alpha"), ("b.md", "beta"), ("deep/c.md", "gamma"), ("shut/d.md", "delta")]);
     let Some(user) = machine.as_ordinary_user() else { return };
     user.swept(&folder).ok();
     mode(&folder.join("b.md"), 0); // was read before, and is not different
@@ -166,7 +167,13 @@ fn an_output_folder_with_files_of_others_is_refused_and_left_alone() {
     let manifest = folder.join(".agent/manifest.yaml");
     let work = machine.folder("work", &[("extract/report.docx", "mine"), ("seal/old.age", "mine")]);
     let sweep = |out: &Path| {
-        machine.run(&[OsStr::new("sweep"), OsStr::new("--once"), manifest.as_os_str(), OsStr::new("--out"), out.as_os_str()])
+        machine.run(&[
+            OsStr::new("sweep"),
+            OsStr::new("--once"),
+            manifest.as_os_str(),
+            OsStr::new("--out"),
+            out.as_os_str(),
+        ])
     };
     let refused = sweep(&work).fails(1);
     assert!(refused.err.contains("is not ours"), "{}", refused.err);

@@ -228,7 +228,7 @@ pub(crate) fn doc(text: &str) -> Vec<u8> {
     table.extend_from_slice(&0u32.to_le_bytes());
     table.extend_from_slice(&count.to_le_bytes());
     table.extend_from_slice(&0u16.to_le_bytes());
-    table.extend_from_slice(&(0x600u32 * 2 | 0x4000_0000).to_le_bytes());
+    table.extend_from_slice(&((0x600u32 * 2) | 0x4000_0000).to_le_bytes());
     table.extend_from_slice(&0u16.to_le_bytes());
     compound(&[("WordDocument", &main), ("1Table", &table)])
 }

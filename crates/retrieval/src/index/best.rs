@@ -128,7 +128,7 @@ mod tests {
         let asked = AtomicU32::new(0);
         let allow = |doc: u32| {
             asked.fetch_add(1, Relaxed);
-            doc % 10 == 0
+            doc.is_multiple_of(10)
         };
         let filter = Filter::new(&allow);
         let mut best = Best::new(3, &filter);

@@ -47,7 +47,7 @@ mod tests {
         for dims in [1, 7, 16, 31, 384, 1_000] {
             #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
             let query: Vec<i8> = (0..dims).map(|i| ((i * 37) % 255) as i8).collect();
-            let rows: Vec<u8> = (0..dims * 5).map(|i| ((i * 101 + 13) % 256) as u8).collect();
+            let rows: Vec<u8> = (0..dims * 5).map(|i| u8::try_from((i * 101 + 13) % 256).unwrap()).collect();
             let mut found = [0; 5];
             products(&query, &rows, &mut found);
             for (row, product) in rows.chunks_exact(dims).zip(found) {

@@ -273,9 +273,9 @@ mod tests {
                 assert!(matches!(log.append("{}", time()), Err(AuditError::Unwritable { .. })), "{stand_in}");
             }
             if stand_in == "folder" {
-                fs::remove_dir(&path).unwrap()
+                fs::remove_dir(&path).unwrap();
             } else {
-                fs::remove_file(&path).unwrap()
+                fs::remove_file(&path).unwrap();
             }
             log.append("{\"again\":1}", time()).unwrap();
         }
@@ -286,7 +286,7 @@ mod tests {
     fn a_full_file_is_set_aside_and_none_is_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("serve.audit.jsonl");
-        let log = AuditLog::rotating_at(path.clone(), 30).unwrap();
+        let log = AuditLog::rotating_at(path, 30).unwrap();
         for n in 0..7 {
             log.append(&format!("{{\"number\":{n}}}"), time()).unwrap();
         }

@@ -80,11 +80,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut seen = 0;
         loop {
             // only a new line can finish a head, or make another of its errors visible
-            if self.buffer[seen..].contains(&b'\n') || self.buffer.len() >= MAX_HEAD_BYTES {
-                if let Some((head, length)) = Head::parse(&self.buffer)? {
-                    self.buffer.drain(..length);
-                    return Ok(head);
-                }
+            if (self.buffer[seen..].contains(&b'\n') || self.buffer.len() >= MAX_HEAD_BYTES)
+                && let Some((head, length)) = Head::parse(&self.buffer)?
+            {
+                self.buffer.drain(..length);
+                return Ok(head);
             }
             seen = self.buffer.len();
             self.more(deadline).await?;

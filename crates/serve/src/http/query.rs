@@ -25,7 +25,7 @@ pub(crate) fn encode(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                encoded.push(char::from(byte))
+                encoded.push(char::from(byte));
             }
             _ => {
                 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";

@@ -113,7 +113,8 @@ fn a_report_of_a_failure_is_answered_with_break() {
 #[test]
 fn a_panicking_stage_is_a_failed_run_with_a_record_and_no_lock_stays() {
     let world = World::new("manual", "walk");
-    let mut stages = Player::new(|_, _, _: &Job<'_>| panic!("byte index 3 is not a char boundary; it is inside a private text"));
+    let mut stages =
+        Player::new(|_, _, _: &Job<'_>| panic!("byte index 3 is not a char boundary; it is inside a private text"));
     let Ended::Failed { error } = world.run(&mut stages).unwrap() else { panic!() };
     assert!(error.starts_with("the run broke off"), "{error}");
     assert!(!error.contains("private"), "a panic's message can quote a text: {error}");

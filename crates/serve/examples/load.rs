@@ -2,7 +2,7 @@
 //!
 //! For `cargo xtask bench`: the same client against our endpoint and its peer. Bounded in time and threads, and it
 //! does not check who answers: that is no part of the measurement.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, missing_docs)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

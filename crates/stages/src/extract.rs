@@ -70,7 +70,7 @@ pub(crate) fn extract(
         limits: Limits {
             max_doc_chars: limits.max_doc_chars,
             seconds: u32::try_from(limits.extract_seconds).unwrap_or(u32::MAX),
-            archive_depth: u32::try_from(limits.archive_depth).unwrap_or(u32::MAX),
+            archive_depth: limits.archive_depth,
         },
         started: Mutex::new(HashSet::new()),
     };

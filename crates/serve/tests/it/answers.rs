@@ -42,7 +42,7 @@ fn k_is_held_and_the_best_come_first() {
         let answer = owner.post("/search", &json!({"query": "windmill", "k": asked}).to_string()).json();
         let scores: Vec<f64> =
             answer["hits"].as_array().unwrap().iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
-        assert_eq!((answer["k"].as_i64(), scores.len()), (Some(held), held as usize));
+        assert_eq!((answer["k"].as_i64(), scores.len()), (Some(held), usize::try_from(held).unwrap()));
         assert!(scores.is_sorted_by(|one, next| one >= next));
     }
 }

@@ -177,7 +177,7 @@ fn random_bytes_break_nothing() {
         let mut bytes = Vec::new();
         for _ in 0..random() % 40 {
             if random() % 4 == 0 {
-                bytes.extend((0..random() % 20).map(|_| (random() % 256) as u8));
+                bytes.extend((0..random() % 20).map(|_| random().to_le_bytes()[0]));
             } else {
                 bytes.extend_from_slice(pieces[(random() % 12) as usize]);
             }
@@ -188,7 +188,7 @@ fn random_bytes_break_nothing() {
     for _ in 0..40 {
         use std::io::Write;
         let mut socket = std::net::TcpStream::connect(endpoint.address()).unwrap();
-        let bytes: Vec<u8> = (0..random() % 2000).map(|_| (random() % 256) as u8).collect();
+        let bytes: Vec<u8> = (0..random() % 2000).map(|_| random().to_le_bytes()[0]).collect();
         let _ = socket.write_all(&bytes);
     }
     let mut owner = world.connect(&endpoint, OWNER);

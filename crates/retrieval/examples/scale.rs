@@ -91,6 +91,6 @@ fn main() {
     times("words alone", &|text, _| drop(searcher.search(text, None, 10, &|_| true).unwrap()));
     times("both", &|text, vector| drop(searcher.search(text, Some(vector), 10, &|_| true).unwrap()));
     times("both, one document in a thousand allowed", &|text, vector| {
-        drop(searcher.search(text, Some(vector), 10, &few).unwrap())
+        drop(searcher.search(text, Some(vector), 10, &few).unwrap());
     });
 }

@@ -151,7 +151,10 @@ fn build(
     }
     let mut waiting: Vec<(ChunkKey, String)> = Vec::new();
     let embed = |writer: &mut IndexWriter, waiting: &mut Vec<(ChunkKey, String)>| -> Result<(), EvalError> {
-        let Some(embedder) = embedder else { return Ok(waiting.clear()) };
+        let Some(embedder) = embedder else {
+            waiting.clear();
+            return Ok(());
+        };
         let texts: Vec<&str> = waiting.iter().map(|(_, text)| text.as_str()).collect();
         for ((key, _), vector) in waiting.iter().zip(embedder.embed(&texts, Role::Passage)?) {
             writer.add_vector(*key, &vector);

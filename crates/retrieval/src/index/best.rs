@@ -141,7 +141,7 @@ mod tests {
         assert!(asked.load(Relaxed) <= 100);
         let found = best.into_sorted();
         assert_eq!(found.len(), 3);
-        assert!(found.iter().all(|one| one.key.doc % 10 == 0));
+        assert!(found.iter().all(|one| one.key.doc.is_multiple_of(10)));
     }
 
     #[test]

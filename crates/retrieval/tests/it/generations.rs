@@ -47,6 +47,9 @@ fn a_finished_folder_can_be_searched_without_writing_and_holds_no_lock() {
     assert_eq!(files(&dir), before);
 }
 
+/// A window's text and vector.
+type Made = (String, Vec<f32>);
+
 #[test]
 fn many_generations_answer_as_one_made_afresh() {
     const QUESTIONS: [&str; 5] = [
@@ -58,11 +61,11 @@ fn many_generations_answer_as_one_made_afresh() {
     ];
     let mut random = Random(7);
     let mut home = Home::new();
-    let mut expected: std::collections::BTreeMap<u32, Vec<(String, Vec<f32>)>> = std::collections::BTreeMap::new();
+    let mut expected: std::collections::BTreeMap<u32, Vec<Made>> = std::collections::BTreeMap::new();
     let tag = model("m", 8);
     let mut last = None;
     for _ in 0..12 {
-        let mut changes: Vec<(u32, Vec<(String, Vec<f32>)>)> = Vec::new();
+        let mut changes: Vec<(u32, Vec<Made>)> = Vec::new();
         for _ in 0..30 {
             let windows = (0..random.below(4)).map(|_| (random.text(30), random.vector(8))).collect();
             changes.push((random.below(60), windows));

@@ -47,7 +47,7 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
     }
     match reader_works() {
         Ok(()) => {
-            note("caged reader", Some(true), "documents are read in a worker with no files and no network".to_owned())
+            note("caged reader", Some(true), "documents are read in a worker with no files and no network".to_owned());
         }
         Err(error) => note("caged reader", Some(false), format!("{error:#}")),
     }

@@ -101,7 +101,7 @@ impl Machine {
     }
 
     /// The same machine used by somebody who is not root. `None`, and why is said, where that can't be had.
-    pub(crate) fn as_ordinary_user(mut self) -> Option<Self> {
+    pub(crate) fn into_ordinary_user(mut self) -> Option<Self> {
         if !rustix::process::getuid().is_root() {
             return Some(self);
         }

@@ -117,7 +117,7 @@ fn a_file_that_cannot_be_read_is_skipped_and_keeps_what_was_known() {
     let machine = Machine::new();
     let folder = machine
         .folder("Documents", &[("a.md", "alpha"), ("b.md", "beta"), ("deep/c.md", "gamma"), ("shut/d.md", "delta")]);
-    let Some(user) = machine.as_ordinary_user() else { return };
+    let Some(user) = machine.into_ordinary_user() else { return };
     user.swept(&folder).ok();
     mode(&folder.join("b.md"), 0); // was read before, and is not different
     std::fs::write(folder.join("new.md"), "epsilon").unwrap();

@@ -1,4 +1,5 @@
-//! What can be typed.
+//! What can be typed. The comments are the help texts, so their brackets are no links.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
 use std::path::PathBuf;
 

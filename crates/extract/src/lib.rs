@@ -9,7 +9,7 @@
 //! control characters. Neither errors nor details ever hold text of a document.
 //!
 //! Readers live in [`readers`](crate), one per family of formats: bytes → text, chosen by content first
-//! ([`detect`]) and by name second. `docs/readers.md` lists formats, choices and known gaps.
+//! ([`fn@detect`]) and by name second. `docs/readers.md` lists formats, choices and known gaps.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
 
 mod charset;

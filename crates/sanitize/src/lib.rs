@@ -1,9 +1,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
 //! Which personal values does a text hold, and what does it read like without them?
 //!
-//! A pure library: no I/O, no clock, the same answer for the same text. [`scan`] finds values, [`sanitize`] puts a token in the
+//! A pure library: no I/O, no clock, the same answer for the same text. [`scan`] finds values, [`sanitize()`] puts a token in the
 //! place of each and proves by scanning again that none is left. It refuses (an error, not a log line) what does not come clean.
-//! See `docs/sanitize.md` for what each rule takes and where its format is from: [`rules`] lists them.
+//! See `docs/sanitize.md` for what each rule takes and where its format is from: [`rules()`] lists them.
 
 mod card;
 mod checks;
@@ -45,7 +45,7 @@ pub struct Span {
     pub end: usize,
     /// The kind of value.
     pub kind: Kind,
-    /// The rule that found it, as [`rules`] names it.
+    /// The rule that found it, as [`rules()`] names it.
     pub rule: &'static str,
 }
 

@@ -1,6 +1,6 @@
 //! Bytes → text, one module per family of formats. Runs inside the worker; nothing here opens anything.
 //!
-//! To add a format: a [`Kind`](crate::Kind) and its signature in `detect`, an arm in [`by_kind`], a reader that returns
+//! To add a format: a [`Kind`] and its signature in `detect`, an arm in [`by_kind`], a reader that returns
 //! [`Read`], a small real file in `tests/it/formats.rs`, a line in `docs/readers.md`, and a raised `READERS` version.
 
 mod archive;

@@ -67,13 +67,14 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
 }
 
 fn utf32(bytes: &[u8]) -> Option<String> {
-    let (rest, read): (&[u8], fn([u8; 4]) -> u32) = match bytes {
-        [0xff, 0xfe, 0, 0, rest @ ..] => (rest, u32::from_le_bytes),
-        [0, 0, 0xfe, 0xff, rest @ ..] => (rest, u32::from_be_bytes),
+    let (rest, little) = match bytes {
+        [0xff, 0xfe, 0, 0, rest @ ..] => (rest, true),
+        [0, 0, 0xfe, 0xff, rest @ ..] => (rest, false),
         _ => return None,
     };
     let (units, []) = rest.as_chunks::<4>() else { return None };
-    units.iter().map(|unit| char::from_u32(read(*unit))).collect()
+    let unit = |unit: &[u8; 4]| if little { u32::from_le_bytes(*unit) } else { u32::from_be_bytes(*unit) };
+    units.iter().map(|bytes| char::from_u32(unit(bytes))).collect()
 }
 
 /// UTF-16 of a mostly Latin text has a zero in nearly every second byte, and nothing else has.

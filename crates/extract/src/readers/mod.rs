@@ -142,8 +142,8 @@ fn finish(mime: &str, found: Found, budget: &Budget) -> Outcome {
 /// The reader of each kind. `depth` counts the files around this one.
 fn by_kind(kind: Kind, name: &str, bytes: Vec<u8>, budget: &Budget, depth: u32) -> Read {
     match kind {
-        Kind::Text | Kind::Markdown | Kind::Csv | Kind::Json | Kind::Xml => text::read(kind, bytes, budget),
-        Kind::Html => text::html(bytes, budget),
+        Kind::Text | Kind::Markdown | Kind::Csv | Kind::Json | Kind::Xml => text::read(kind, &bytes, budget),
+        Kind::Html => text::html(bytes),
         Kind::Pdf => pdf::read(bytes, budget),
         Kind::Xlsx | Kind::Xlsb | Kind::Xls => sheet::read(kind, bytes, budget),
         Kind::Docx

@@ -8,9 +8,9 @@ use crate::{Kind, tidy};
 const MARK: char = '\u{feff}';
 
 /// Text, source, Markdown, CSV, JSON, XML: the characters of the file. Markup of XML stays, since it may be the content.
-pub(super) fn read(kind: Kind, bytes: Vec<u8>, budget: &Budget) -> Read {
-    let declared = if kind == Kind::Xml { charset::declared(&bytes) } else { None };
-    let text = charset::decode(&bytes, declared.as_deref()).into_owned();
+pub(super) fn read(kind: Kind, bytes: &[u8], budget: &Budget) -> Read {
+    let declared = if kind == Kind::Xml { charset::declared(bytes) } else { None };
+    let text = charset::decode(bytes, declared.as_deref()).into_owned();
     if text.len() as u64 / 4 > budget.max_chars {
         return Err(Refusal::TooLarge("more characters than max_doc_chars"));
     }
@@ -23,7 +23,7 @@ fn first_heading(markdown: &str) -> Option<String> {
 }
 
 /// HTML: decoded first, as the library takes bytes that are no UTF-8 for Latin-1.
-pub(super) fn html(bytes: Vec<u8>, _budget: &Budget) -> Read {
+pub(super) fn html(bytes: Vec<u8>) -> Read {
     let declared = charset::declared(&bytes);
     let html = charset::decode(&bytes, declared.as_deref()).into_owned();
     drop(bytes);

@@ -27,7 +27,7 @@ fn markdown_csv_json_xml_stay_as_they_are() {
 #[test]
 fn html_has_title_and_text_and_no_tags() {
     let page = "<!DOCTYPE html><html><head><title>Made &amp; Title</title><style>p{color:red}</style><script>var x=1</script></head>\
-         <body><h1>Head</h1><p>The heron waits <b>by</b> the quiet har<i>bour</i>.</p><table><tr><td>left_cell</td><td>a &lt; b</td></tr></table></body></html>".to_string();
+         <body><h1>Head</h1><p>The heron waits <b>by</b> the quiet har<i>bour</i>.</p><table><tr><td>left_cell</td><td>a &lt; b</td></tr></table></body></html>";
     let found = planted("page.html", page.as_bytes());
     assert_eq!(found.title.as_deref(), Some("Made & Title"));
     assert!(found.text.contains("left_cell") && found.text.contains("a < b"), "{}", found.text);

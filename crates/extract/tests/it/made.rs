@@ -269,7 +269,7 @@ pub(crate) fn xls(text: &str) -> Vec<u8> {
 /// document container whose slide list holds the text.
 pub(crate) fn ppt(text: &str) -> Vec<u8> {
     let record = |version: u16, instance: u16, kind: u16, body: &[u8]| {
-        let mut bytes = (version | instance << 4).to_le_bytes().to_vec();
+        let mut bytes = (version | (instance << 4)).to_le_bytes().to_vec();
         bytes.extend_from_slice(&kind.to_le_bytes());
         bytes.extend_from_slice(&u32::try_from(body.len()).unwrap().to_le_bytes());
         bytes.extend_from_slice(body);
@@ -287,7 +287,7 @@ pub(crate) fn ppt(text: &str) -> Vec<u8> {
     let slide = record(0xf, 0, 0x03ee, &slide_atom);
     let slide_at = u32::try_from(document.len()).unwrap();
     let directory_at = u32::try_from(document.len() + slide.len()).unwrap();
-    let directory = record(0, 0, 0x1772, &words(&[1 | 2 << 20, 0, slide_at]));
+    let directory = record(0, 0, 0x1772, &words(&[1 | (2 << 20), 0, slide_at]));
     let edit_at = directory_at + u32::try_from(directory.len()).unwrap();
     let edit = record(0, 0, 0x0ff5, &words(&[256, 0x0300_0000, 0, directory_at, 1, 3, 0]));
     let stream = [document, slide, directory, edit].concat();

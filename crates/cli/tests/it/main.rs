@@ -10,6 +10,7 @@ mod graph;
 mod planted;
 mod records;
 mod removal;
+mod seal;
 mod support;
 mod transcript;
 mod walk;

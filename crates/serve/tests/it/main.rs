@@ -7,7 +7,6 @@ mod audit;
 mod client;
 mod http;
 mod lifecycle;
-mod measure;
 mod peer;
 mod policy;
 mod world;

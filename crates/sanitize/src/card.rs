@@ -81,7 +81,9 @@ pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
         match (valid, keyed, near) {
             (true, true, _) => return hits.push(hit(weight::KEYED_VALID)),
             (true, _, true) => return hits.push(hit(weight::NEAR)),
-            (true, ..) if common && !spot.continued && (groups.len() > 1 || !spot.before.keyed(Word::Thing)) => return hits.push(hit(weight::FREE)),
+            (true, ..) if common && !spot.continued && (groups.len() > 1 || !spot.before.keyed(Word::Thing)) => {
+                return hits.push(hit(weight::FREE));
+            }
             // A number of one group, or grouped as cards are.
             (false, true, _) if shaped.is_none() && printed(groups) => shaped = Some(hit(weight::KEYED)),
             _ => {}
@@ -121,10 +123,27 @@ mod tests {
     #[test]
     fn valid_numbers() {
         for card in [
-            "4111111111111111", "4111 1111 1111 1111", "4111-1111-1111-1111", "3782 822463 10005", "378282246310005", "6011 0009 9013 9424", "3056 930902 5904", "30569309025904",
-            "3530111333300000", "6212345678900000003", "5555.5555.5555.4444", "２２２１　００００　００００　０００９", "4111 1111\n1111 1111", "4111-\n1111-1111-1111",
+            "4111111111111111",
+            "4111 1111 1111 1111",
+            "4111-1111-1111-1111",
+            "3782 822463 10005",
+            "378282246310005",
+            "6011 0009 9013 9424",
+            "3056 930902 5904",
+            "30569309025904",
+            "3530111333300000",
+            "6212345678900000003",
+            "5555.5555.5555.4444",
+            "２２２１　００００　００００　０００９",
+            "4111 1111\n1111 1111",
+            "4111-\n1111-1111-1111",
         ] {
-            for text in [card.to_owned(), format!("paid with {card} on"), format!("card：{card}。"), format!("\"pan\":\"{card}\"")] {
+            for text in [
+                card.to_owned(),
+                format!("paid with {card} on"),
+                format!("card：{card}。"),
+                format!("\"pan\":\"{card}\""),
+            ] {
                 assert_eq!(found(&text), [("CREDIT_CARD", card)], "{text}");
             }
         }

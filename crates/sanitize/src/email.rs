@@ -12,16 +12,33 @@ use crate::{
 
 const ADDRESS: &str = "email.address";
 
-pub(crate) const RULES: &[RuleInfo] =
-    &[RuleInfo::new(ADDRESS, Kind::Email, "RFC 5321 section 4.1.2, RFC 6531 (letters beyond ASCII), RFC 5890 (IDN), Public Suffix List, RFC 2606, RFC 6762")];
+pub(crate) const RULES: &[RuleInfo] = &[RuleInfo::new(
+    ADDRESS,
+    Kind::Email,
+    "RFC 5321 section 4.1.2, RFC 6531 (letters beyond ASCII), RFC 5890 (IDN), Public Suffix List, RFC 2606, RFC 6762",
+)];
 
 /// Longest local part and domain (RFC 5321 section 4.5.3.1), in bytes; local parts beyond ASCII may be longer than 64.
 const LOCAL: usize = 128;
 const DOMAIN: usize = 255;
 
 /// Top-level names that no registry gives out but that addresses use (RFC 2606, RFC 6762 appendix G, ICANN on `.internal`).
-const PRIVATE: [&str; 14] =
-    ["example", "test", "invalid", "localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "localdomain", "onion", "arpa"];
+const PRIVATE: [&str; 14] = [
+    "example",
+    "test",
+    "invalid",
+    "localhost",
+    "local",
+    "internal",
+    "intranet",
+    "lan",
+    "home",
+    "corp",
+    "private",
+    "localdomain",
+    "onion",
+    "arpa",
+];
 
 /// The address around the `@` at `at`.
 pub(crate) fn at(text: &[u8], at: usize) -> Option<Hit> {
@@ -140,7 +157,8 @@ fn literal(text: &[u8], start: usize) -> Option<usize> {
 
 fn label(text: &[u8], from: usize) -> usize {
     let rest = &text[from..(from + 200).min(text.len())];
-    let len = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'-' || **b == b'_' || **b >= 0x80).count();
+    let len =
+        rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'-' || **b == b'_' || **b >= 0x80).count();
     let mut part = &rest[..len];
     let text = match std::str::from_utf8(part) {
         Ok(text) => text,
@@ -151,7 +169,8 @@ fn label(text: &[u8], from: usize) -> usize {
     };
     // A label in Latin letters ends where a script without spaces begins: `jo@example.org입니다`.
     let latin = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let end = text.find(|c: char| !c.is_ascii() && (!c.is_alphanumeric() || (latin && is_dense(c)))).unwrap_or(text.len());
+    let end =
+        text.find(|c: char| !c.is_ascii() && (!c.is_alphanumeric() || (latin && is_dense(c)))).unwrap_or(text.len());
     from + text[..end].trim_end_matches(['-', '_']).len()
 }
 
@@ -213,7 +232,16 @@ mod tests {
     #[test]
     fn near_misses() {
         for text in [
-            "@someone", "react@16.3.1", "@types/node@16.1.6", "logo@2x.png", "@app.route(\"/x\")", "git@github.com:a/b.git", "jo@example", "jo @example.org", "a@b", "x@.org",
+            "@someone",
+            "react@16.3.1",
+            "@types/node@16.1.6",
+            "logo@2x.png",
+            "@app.route(\"/x\")",
+            "git@github.com:a/b.git",
+            "jo@example",
+            "jo @example.org",
+            "a@b",
+            "x@.org",
         ] {
             assert_eq!(found(text), None, "{text}");
         }

@@ -14,8 +14,16 @@ const NUMBER: &str = "iban.number";
 const UNLISTED: &str = "iban.unlisted";
 
 pub(crate) const RULES: &[RuleInfo] = &[
-    RuleInfo::new(NUMBER, Kind::Iban, "ISO 13616-1; SWIFT IBAN registry (lengths, structures); ISO 7064 MOD 97-10; experimental countries as published by their central banks"),
-    RuleInfo::new(UNLISTED, Kind::Iban, "ISO 13616-1 and ISO 7064 MOD 97-10 for countries and lengths that the registry does not have"),
+    RuleInfo::new(
+        NUMBER,
+        Kind::Iban,
+        "ISO 13616-1; SWIFT IBAN registry (lengths, structures); ISO 7064 MOD 97-10; experimental countries as published by their central banks",
+    ),
+    RuleInfo::new(
+        UNLISTED,
+        Kind::Iban,
+        "ISO 13616-1 and ISO 7064 MOD 97-10 for countries and lengths that the registry does not have",
+    ),
 ];
 
 /// Country and structure of what follows the two check digits: `n` digits, `a` letters, `c` either.
@@ -52,7 +60,9 @@ fn read(run: &Run, spot: &Spot) -> Option<Hit> {
     if !(k1.is_ascii_digit() && k2.is_ascii_digit() && c1.is_ascii_uppercase()) {
         return None;
     }
-    let Some(&(_, structure)) = COUNTRIES.iter().find(|(country, _)| country[..] == [*c1, *c2]) else { return unlisted(run, spot) };
+    let Some(&(_, structure)) = COUNTRIES.iter().find(|(country, _)| country[..] == [*c1, *c2]) else {
+        return unlisted(run, spot);
+    };
     let len = 4 + parts(structure).map(|(_, n)| n).sum::<usize>();
     let Some(groups) = run.head(len) else { return unlisted(run, spot) };
     // Groups of one or two signs all through are a table, not a number.
@@ -76,12 +86,19 @@ fn unlisted(run: &Run, spot: &Spot) -> Option<Hit> {
     let valid = |len: usize| checks::mod97(signs[4..len].iter().chain(&signs[..4]).copied()) == 1;
     let len = (12..=signs.len().min(34)).rev().find(|&len| run.ends(len) && valid(len))?;
     let groups = run.head(len)?;
-    let fours = groups.split_last().is_some_and(|(last, fours)| fours.iter().all(|g| g.len() == 4 && g.sep == groups[groups.len() - 1].sep || g.from() == 0 && g.len() == 4) && last.len() <= 4);
+    let fours = groups.split_last().is_some_and(|(last, fours)| {
+        fours.iter().all(|g| g.len() == 4 && g.sep == groups[groups.len() - 1].sep || g.from() == 0 && g.len() == 4)
+            && last.len() <= 4
+    });
     let text = &spot.text[run.place(0)..run.end(len)];
-    let printed = len >= 16 && signs[1].is_ascii_uppercase() && (groups.len() == 1 || fours) && !text.iter().any(u8::is_ascii_lowercase);
+    let printed = len >= 16
+        && signs[1].is_ascii_uppercase()
+        && (groups.len() == 1 || fours)
+        && !text.iter().any(u8::is_ascii_lowercase);
     let digits = signs[4..len].iter().filter(|b| b.is_ascii_digit()).count();
     let weight = if keyed { weight::KEYED_VALID } else { weight::FREE };
-    let right = signs[1].is_ascii_uppercase() && digits * 2 >= len - 4 && (keyed || printed && !spot.before.keyed(Word::Thing));
+    let right =
+        signs[1].is_ascii_uppercase() && digits * 2 >= len - 4 && (keyed || printed && !spot.before.keyed(Word::Thing));
     right.then(|| Hit { start: run.place(0), end: run.end(len), kind: Kind::Iban, rule: UNLISTED, weight })
 }
 
@@ -115,10 +132,17 @@ mod tests {
     #[test]
     fn valid_numbers() {
         for iban in [
-            "GB82 WEST 1234 5698 7654 32", "DE89370400440532013000", "FR14-2004-1010-0505-0001-3M02-606", "NO93 8601 1117 947", "MT84 MALT 0110 0001 2345 MTLC AST0 01S",
-            "se4550000000058398257466", "BR18 0036 0305 0000 1000 9795 493C 1", "DE89 3704 0044\n0532 0130 00",
+            "GB82 WEST 1234 5698 7654 32",
+            "DE89370400440532013000",
+            "FR14-2004-1010-0505-0001-3M02-606",
+            "NO93 8601 1117 947",
+            "MT84 MALT 0110 0001 2345 MTLC AST0 01S",
+            "se4550000000058398257466",
+            "BR18 0036 0305 0000 1000 9795 493C 1",
+            "DE89 3704 0044\n0532 0130 00",
         ] {
-            for text in [iban.to_owned(), format!("pay {iban} now"), format!("（{iban}）"), format!("IBAN：{iban}。")] {
+            for text in [iban.to_owned(), format!("pay {iban} now"), format!("（{iban}）"), format!("IBAN：{iban}。")]
+            {
                 assert_eq!(found(&text), [("IBAN", iban)], "{text}");
             }
         }

@@ -34,7 +34,12 @@ pub(crate) fn url(text: &[u8], at: usize) -> Option<Hit> {
     if !text[at..].starts_with(b"://") {
         return None;
     }
-    let scheme = text[..at].iter().rev().take(24).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-')).count();
+    let scheme = text[..at]
+        .iter()
+        .rev()
+        .take(24)
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
+        .count();
     let start = at - scheme;
     let start = start + text[start..at].iter().take_while(|b| !b.is_ascii_alphabetic()).count();
     let rest = &text[at + 3..(at + 2048).min(text.len())];
@@ -71,7 +76,11 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     let start = at - text[..at].iter().rev().take(5).take_while(|b| b.is_ascii_hexdigit()).count();
     let head = start.checked_sub(1).map_or(b' ', |i| text[i]);
     let follows = *text.get(at + 1)?;
-    if is_word(head) || head == b'.' || head == b':' && inside(text, start) || !(follows.is_ascii_hexdigit() || follows == b':') {
+    if is_word(head)
+        || head == b'.'
+        || head == b':' && inside(text, start)
+        || !(follows.is_ascii_hexdigit() || follows == b':')
+    {
         return None;
     }
     let rest = &text[start..(start + 64).min(text.len())];
@@ -99,8 +108,10 @@ pub(crate) fn colon(text: &[u8], at: usize) -> Option<Hit> {
     }
     let groups = body.split(|&b| b == b':').filter(|g| !g.is_empty()).count();
     let digit = body.iter().any(u8::is_ascii_digit);
-    let allocated = matches!(address.segments()[0], 0x2000..=0x3FFF | 0x64 | 0xFC00..=0xFDFF | 0xFE80..=0xFEBF | 0xFF00..=0xFFFF);
-    let sure = groups >= 6 || digit && groups >= 3 || digit && allocated || groups >= 2 && address.to_ipv4_mapped().is_some();
+    let allocated =
+        matches!(address.segments()[0], 0x2000..=0x3FFF | 0x64 | 0xFC00..=0xFDFF | 0xFE80..=0xFEBF | 0xFF00..=0xFFFF);
+    let sure =
+        groups >= 6 || digit && groups >= 3 || digit && allocated || groups >= 2 && address.to_ipv4_mapped().is_some();
     (sure || (groups >= 2 && context::keyed(text, start, Word::Ip))).then_some(hit)
 }
 
@@ -115,12 +126,14 @@ fn inside(text: &[u8], start: usize) -> bool {
 
 /// Six or eight pairs of hexadecimal digits.
 fn pairs(body: &[u8], sep: u8) -> bool {
-    matches!(body.len(), 17 | 23) && body.iter().enumerate().all(|(i, &b)| if i % 3 == 2 { b == sep } else { b.is_ascii_hexdigit() })
+    matches!(body.len(), 17 | 23)
+        && body.iter().enumerate().all(|(i, &b)| if i % 3 == 2 { b == sep } else { b.is_ascii_hexdigit() })
 }
 
 /// Three groups of four hexadecimal digits, as some switches print them.
 fn quads(body: &[u8]) -> bool {
-    body.len() == 14 && body.iter().enumerate().all(|(i, &b)| if i % 5 == 4 { b == b'.' } else { b.is_ascii_hexdigit() })
+    body.len() == 14
+        && body.iter().enumerate().all(|(i, &b)| if i % 5 == 4 { b == b'.' } else { b.is_ascii_hexdigit() })
 }
 
 /// An IPv4 address, or a hardware address without colons, that holds the group at the spot.
@@ -138,7 +151,11 @@ fn hardware(spot: &Spot) -> Option<Hit> {
         _ => return None,
     };
     let mut start = spot.start;
-    while step > 0 && start >= step && text[start - 1] == sep && text[start - step..start - 1].iter().all(u8::is_ascii_hexdigit) {
+    while step > 0
+        && start >= step
+        && text[start - 1] == sep
+        && text[start - step..start - 1].iter().all(u8::is_ascii_hexdigit)
+    {
         start -= step;
     }
     let body = text.get(start..start + len)?;
@@ -151,7 +168,13 @@ fn hardware(spot: &Spot) -> Option<Hit> {
         _ => body.iter().all(u8::is_ascii_hexdigit),
     };
     let known = if group == 12 { spot.before.keyed(Word::Mac) } else { letters || spot.before.near(Word::Mac) };
-    (right && known && !joined).then_some(Hit { start, end: start + len, kind: Kind::Mac, rule: MAC, weight: weight::SHAPE })
+    (right && known && !joined).then_some(Hit {
+        start,
+        end: start + len,
+        kind: Kind::Mac,
+        rule: MAC,
+        weight: weight::SHAPE,
+    })
 }
 
 fn v4(spot: &Spot) -> Option<Hit> {
@@ -187,10 +210,14 @@ fn part_of_more(spot: &Spot, end: usize) -> bool {
         digits > 0 && spot.byte(at + digits) == b'.'
     };
     let (next, further) = (spot.byte(end), spot.byte(end + 1));
-    let behind = is_word(next) || (next == b'.' && is_word(further)) || (matches!(next, b'-' | b'+' | b'~') && is_word(further) && !dotted(end + 1));
+    let behind = is_word(next)
+        || (next == b'.' && is_word(further))
+        || (matches!(next, b'-' | b'+' | b'~') && is_word(further) && !dotted(end + 1));
     let before = match spot.start.checked_sub(2).map(|i| [spot.text[i], spot.text[i + 1]]) {
         Some([_, b'_' | b'.']) => true,
-        Some([b, b'-']) => is_word(b) && !(b.is_ascii_digit() && spot.text[..spot.start - 1].iter().rev().take(4).any(|&b| b == b'.')),
+        Some([b, b'-']) => {
+            is_word(b) && !(b.is_ascii_digit() && spot.text[..spot.start - 1].iter().rev().take(4).any(|&b| b == b'.'))
+        }
         _ => false,
     };
     behind || before
@@ -202,8 +229,24 @@ mod tests {
 
     #[test]
     fn addresses() {
-        for ip in ["203.0.113.7", "192.168.1.20", "2001:db8::1", "fe80::1ff:fe23:4567:890a", "2001:db8:85a3:8d3:1319:8a2e:370:7348", "A099::09C0:876A:130B", "::ffff:192.0.2.128", "1.2.3.200"] {
-            for text in [format!("from {ip} port 22"), format!("[{ip}]"), format!("ip：{ip}の"), format!("{ip}."), format!("({ip})"), format!("peer {ip} up")] {
+        for ip in [
+            "203.0.113.7",
+            "192.168.1.20",
+            "2001:db8::1",
+            "fe80::1ff:fe23:4567:890a",
+            "2001:db8:85a3:8d3:1319:8a2e:370:7348",
+            "A099::09C0:876A:130B",
+            "::ffff:192.0.2.128",
+            "1.2.3.200",
+        ] {
+            for text in [
+                format!("from {ip} port 22"),
+                format!("[{ip}]"),
+                format!("ip：{ip}の"),
+                format!("{ip}."),
+                format!("({ip})"),
+                format!("peer {ip} up"),
+            ] {
                 only(&text, "IP", ip);
             }
         }
@@ -216,8 +259,21 @@ mod tests {
     #[test]
     fn not_addresses() {
         for text in [
-            "version 9.8.0.9 of the driver", "v1.2.3.4", "libx-1.2.3.200-5", "1.3.6.1.4.1.311.2", "section 4.3.2.1", "0.0.0.0 and ::", "std::vec ad::x // dead::beef", "at 12:30:45", "256.1.1.1",
-            "127.0.0.1", "::1", "255.255.255.0", "a::b", "2.4.1.10 released", "01.02.03.004",
+            "version 9.8.0.9 of the driver",
+            "v1.2.3.4",
+            "libx-1.2.3.200-5",
+            "1.3.6.1.4.1.311.2",
+            "section 4.3.2.1",
+            "0.0.0.0 and ::",
+            "std::vec ad::x // dead::beef",
+            "at 12:30:45",
+            "256.1.1.1",
+            "127.0.0.1",
+            "::1",
+            "255.255.255.0",
+            "a::b",
+            "2.4.1.10 released",
+            "01.02.03.004",
         ] {
             nothing(text);
         }
@@ -225,7 +281,9 @@ mod tests {
 
     #[test]
     fn hardware_addresses() {
-        for mac in ["00:1A:2B:3C:4D:5E", "ec-eb-cc-6b-d2-e8", "96b5.d4da.d1cf", "00:11:22:ff:fe:33:44:55", "12:34:56:78:90:12"] {
+        for mac in
+            ["00:1A:2B:3C:4D:5E", "ec-eb-cc-6b-d2-e8", "96b5.d4da.d1cf", "00:11:22:ff:fe:33:44:55", "12:34:56:78:90:12"]
+        {
             only(&format!("device {mac} joined"), "MAC", mac);
         }
         only("MAC: 001A2B3C4D5E", "MAC", "001A2B3C4D5E");
@@ -234,7 +292,12 @@ mod tests {
 
     #[test]
     fn urls_with_passwords() {
-        for url in ["https://jo:s3cr$t!@example.org/path?x=1", "mongodb+srv://jo:pw@db.example.org:5432/app", "ftp://jo:a@b@example.org", "redis://:pw@localhost:6379"] {
+        for url in [
+            "https://jo:s3cr$t!@example.org/path?x=1",
+            "mongodb+srv://jo:pw@db.example.org:5432/app",
+            "ftp://jo:a@b@example.org",
+            "redis://:pw@localhost:6379",
+        ] {
             only(&format!("see {url} there"), "URL_CRED", url);
             only(&format!("\"url\": \"{url}\","), "URL_CRED", url);
         }

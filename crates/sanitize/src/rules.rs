@@ -25,7 +25,17 @@ impl RuleInfo {
 /// All rules, grouped by family.
 pub fn rules() -> &'static [RuleInfo] {
     static RULES: std::sync::LazyLock<Vec<RuleInfo>> = std::sync::LazyLock::new(|| {
-        let families = [email::RULES, phone::RULES, iban::RULES, card::RULES, net::RULES, secret::RULES, crypto::RULES, vat::RULES, personal::RULES];
+        let families = [
+            email::RULES,
+            phone::RULES,
+            iban::RULES,
+            card::RULES,
+            net::RULES,
+            secret::RULES,
+            crypto::RULES,
+            vat::RULES,
+            personal::RULES,
+        ];
         let ids = national::ids().iter().map(|id| RuleInfo::new(id.rule, Kind::NationalId, id.source));
         families.into_iter().flatten().copied().chain(ids).collect()
     });

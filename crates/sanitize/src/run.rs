@@ -80,8 +80,9 @@ impl Run {
             }
             run.groups[run.count] = Group { from: small(from), to: small(run.len), sep, start: at - len };
             run.count += 1;
-            // A word of more than five letters is prose, not a part of a number.
-            let word = letters == run.len - from && letters > 5 && run.count > 1;
+            // A word of more than five letters is prose, not a part of a number; behind digits, one of three small ones.
+            let small = letters > 2 && run.signs[0].is_ascii_digit() && text[at - len].is_ascii_lowercase();
+            let word = letters == len && run.count > 1 && (letters > 5 || small);
             if run.cut || word {
                 break;
             }
@@ -197,7 +198,10 @@ mod tests {
 
     #[test]
     fn groups_and_separators() {
-        assert_eq!(signs("de89 3704-0044.0532/01\n30 00 failed later"), ("DE89370400440532013000FAILED".into(), vec![4, 4, 4, 4, 2, 2, 2, 6]));
+        assert_eq!(
+            signs("de89 3704-0044.0532/01\n30 00 failed later"),
+            ("DE89370400440532013000FAILED".into(), vec![4, 4, 4, 4, 2, 2, 2, 6])
+        );
         assert_eq!(signs("1234-\n5678"), ("12345678".into(), vec![4, 4]));
         assert_eq!(signs("1234  5678"), ("1234".into(), vec![4]));
         assert_eq!(signs("12, 34"), ("12".into(), vec![2]));

@@ -30,7 +30,11 @@ pub struct Found {
 impl std::fmt::Debug for Found {
     /// Leaves the value out: debug output ends in logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Found").field("token", &self.token).field("rule", &self.rule).field("times", &self.times).finish_non_exhaustive()
+        f.debug_struct("Found")
+            .field("token", &self.token)
+            .field("rule", &self.rule)
+            .field("times", &self.times)
+            .finish_non_exhaustive()
     }
 }
 
@@ -49,7 +53,9 @@ pub struct Sanitized {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SanitizeError {
     /// The rules go on finding values in what they have made.
-    #[error("rule {rule} still finds a {kind} after {rounds} rounds; this document must not go on (please report the rule)")]
+    #[error(
+        "rule {rule} still finds a {kind} after {rounds} rounds; this document must not go on (please report the rule)"
+    )]
     Leaks {
         /// The kind still found.
         kind: Kind,
@@ -130,7 +136,14 @@ impl State<'_> {
             Some(_) => return Err(SanitizeError::Clash { token }),
             None => {
                 self.by_token.insert(token.clone(), self.found.len());
-                self.found.push(Found { token, kind: span.kind, value: value.to_owned(), normal, rule: span.rule, times: 1 });
+                self.found.push(Found {
+                    token,
+                    kind: span.kind,
+                    value: value.to_owned(),
+                    normal,
+                    rule: span.rule,
+                    times: 1,
+                });
             }
         }
         Ok(())

@@ -4,7 +4,13 @@
 //! around their trigger. Of overlapping hits the one of higher weight stays, then the longer one.
 
 use crate::{
-    Kind, Span, card, context::{Before, Keywords}, crypto, email, fold::Folded, iban, national, net, personal, phone, run::Run, secret, vat,
+    Kind, Span, card,
+    context::{Before, Keywords},
+    crypto, email,
+    fold::Folded,
+    iban, national, net, personal, phone,
+    run::Run,
+    secret, vat,
 };
 
 /// How sure a rule is; decides overlaps.
@@ -87,7 +93,10 @@ static TRIGGER: [bool; 256] = {
 fn trigger(text: &[u8], mut at: usize) -> Option<usize> {
     // One branch for sixteen bytes without a trigger; digits and `:` are neighbours.
     while let Some(chunk) = text.get(at..at + 16) {
-        if chunk.iter().fold(false, |any, &b| any | (b.wrapping_sub(b'0') <= 10) | (b == b'=') | (b == b'@') | (b == b'_')) {
+        if chunk
+            .iter()
+            .fold(false, |any, &b| any | (b.wrapping_sub(b'0') <= 10) | (b == b'=') | (b == b'@') | (b == b'_'))
+        {
             break;
         }
         at += 16;
@@ -144,9 +153,12 @@ fn digit(text: &[u8], at: usize, way: &mut Way, hits: &mut Vec<Hit>) -> usize {
     let end = at + text[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
     let first = hits.len();
     // A word is longer than the group where these signs join letters to it.
-    let joined = |sign: Option<&u8>, far: Option<&u8>| matches!(sign, Some(b'-' | b'_' | b'.')) && far.is_some_and(u8::is_ascii_alphabetic);
+    let joined = |sign: Option<&u8>, far: Option<&u8>| {
+        matches!(sign, Some(b'-' | b'_' | b'.')) && far.is_some_and(u8::is_ascii_alphabetic)
+    };
     let letters = text[start] > b'9' || text[end - 1] > b'9';
-    let behind = joined(text.get(end), text.get(end + 1)) || letters && matches!(text.get(end), Some(b'-' | b'_' | b'.'));
+    let behind =
+        joined(text.get(end), text.get(end + 1)) || letters && matches!(text.get(end), Some(b'-' | b'_' | b'.'));
     let before = start >= 2 && joined(text.get(start - 1), text.get(start - 2));
     if end - start >= secret::KEY_MIN || behind || before {
         hits.extend(way.words.token(text, at));

@@ -25,7 +25,11 @@ pub(crate) const RULES: &[RuleInfo] = &[
     RuleInfo::new(KEY_FILE, Kind::Secret, "RFC 7468 (PEM), RFC 4880 section 6.2 (OpenPGP armor), OpenSSH key files"),
     RuleInfo::new(SERVICE, Kind::Secret, "The key formats that the services document; heads in src/secret/heads.rs"),
     RuleInfo::new(JWT, Kind::Secret, "RFC 7515 section 7.1, RFC 7516 section 7.1 (compact serialization)"),
-    RuleInfo::new(ASSIGNED, Kind::Secret, "A name for a secret with a value behind : or =; RFC 6750, RFC 7617 (Authorization)"),
+    RuleInfo::new(
+        ASSIGNED,
+        Kind::Secret,
+        "A name for a secret with a value behind : or =; RFC 6750, RFC 7617 (Authorization)",
+    ),
     RuleInfo::new(SPOKEN, Kind::Secret, "A word for password in a sentence with its value behind it"),
 ];
 
@@ -61,7 +65,12 @@ pub(crate) fn blocks(text: &[u8], hits: &mut Vec<Hit>) {
                 let tail = body + end + 9;
                 memchr::memmem::find(&rest[tail..], b"-----").map_or(tail, |n| tail + n + 5)
             }
-            None => body + rest[body..].iter().take_while(|b| b.is_ascii_alphanumeric() || b"+/=\\ \r\n:,-".contains(b)).count(),
+            None => {
+                body + rest[body..]
+                    .iter()
+                    .take_while(|b| b.is_ascii_alphanumeric() || b"+/=\\ \r\n:,-".contains(b))
+                    .count()
+            }
         };
         let len = rest[..len].trim_ascii_end().len();
         // A mention of the first line is no key.
@@ -102,7 +111,13 @@ impl Words {
         let mut fresh = true;
         for (i, &b) in word.iter().enumerate() {
             if fresh && let Some(hit) = known(word, i, text.get(self.end).copied()) {
-                return Some(Hit { start: start + i, end: start + i + hit.1, kind: Kind::Secret, rule: hit.0, weight: weight::BLOCK });
+                return Some(Hit {
+                    start: start + i,
+                    end: start + i + hit.1,
+                    kind: Kind::Secret,
+                    rule: hit.0,
+                    weight: weight::BLOCK,
+                });
             }
             fresh = !b.is_ascii_alphanumeric();
         }
@@ -125,7 +140,8 @@ fn known(word: &[u8], i: usize, _next: Option<u8>) -> Option<(&'static str, usiz
             end -= 1;
         }
         let body = &body[..end];
-        let random = head.body == Body::Hex || head.body == Body::Upper || body.iter().any(u8::is_ascii_digit) || mixed(body);
+        let random =
+            head.body == Body::Hex || head.body == Body::Upper || body.iter().any(u8::is_ascii_digit) || mixed(body);
         if (head.min..=head.max).contains(&end) && random {
             return Some((SERVICE, head.head.len() + end));
         }
@@ -167,9 +183,49 @@ const PASSWORDS: &[&str] = &[
     "κωδικοσ", "пароль", "пароля", "парола", "лозинка", "密码", "密碼", "口令", "登录密码", "パスワード", "暗証番号", "비밀번호", "암호", "पासवर्ड", "سر", "المرور", "סיסמה", "รหัสผ่าน", "matkhau", "katasandi", "sandi",
 ];
 const KEYS: &[&str] = &[
-    "secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "authkey", "encryptionkey", "signingkey", "sharedkey", "masterkey", "accountkey", "storagekey", "clientsecret", "appsecret", "consumersecret",
-    "secretaccesskey", "accesstoken", "authtoken", "refreshtoken", "bearertoken", "sessiontoken", "idtoken", "xapikey", "apitoken", "apisecret", "webhooksecret", "jwtsecret", "sessionsecret", "credential", "credentials", "sessionid",
-    "sharedaccesssignature", "sig", "schlussel", "geheimnis", "jeton", "cle", "凭证", "密钥", "令牌", "秘密鍵", "토큰",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "authkey",
+    "encryptionkey",
+    "signingkey",
+    "sharedkey",
+    "masterkey",
+    "accountkey",
+    "storagekey",
+    "clientsecret",
+    "appsecret",
+    "consumersecret",
+    "secretaccesskey",
+    "accesstoken",
+    "authtoken",
+    "refreshtoken",
+    "bearertoken",
+    "sessiontoken",
+    "idtoken",
+    "xapikey",
+    "apitoken",
+    "apisecret",
+    "webhooksecret",
+    "jwtsecret",
+    "sessionsecret",
+    "credential",
+    "credentials",
+    "sessionid",
+    "sharedaccesssignature",
+    "sig",
+    "schlussel",
+    "geheimnis",
+    "jeton",
+    "cle",
+    "凭证",
+    "密钥",
+    "令牌",
+    "秘密鍵",
+    "토큰",
 ];
 
 fn name(text: &[u8]) -> Option<Name> {
@@ -232,7 +288,8 @@ pub(crate) fn assigned(text: &[u8], at: usize) -> Option<Hit> {
         return None;
     }
     let floor = end.saturating_sub(48);
-    let mut start = end - text[floor..end].iter().rev().take_while(|b| in_word(**b) || **b >= 0x80 || **b == b' ').count();
+    let mut start =
+        end - text[floor..end].iter().rev().take_while(|b| in_word(**b) || **b >= 0x80 || **b == b' ').count();
     while start < end && text[start] & 0xC0 == 0x80 {
         start += 1;
     }
@@ -285,7 +342,8 @@ fn bare(rest: &[u8]) -> usize {
     while len < rest.len() {
         let ends = rest[len] <= b' ' || matches!(rest[len], b'"' | b'`' | b'<' | b'>');
         // The next parameter of a query, the next field of a list, a full stop of another script.
-        let query = rest[len] == b'&' && rest[len + 1..].iter().take(32).find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'=');
+        let query = rest[len] == b'&'
+            && rest[len + 1..].iter().take(32).find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'=');
         let cjk = rest[len..].starts_with("。".as_bytes()) || rest[len..].starts_with("、".as_bytes());
         if ends || query || cjk {
             break;
@@ -300,13 +358,28 @@ fn bare(rest: &[u8]) -> usize {
 
 /// Whether a value reads like a password and not like a word, a placeholder or code.
 fn password(word: &[u8], quoted: bool, sign: u8) -> bool {
-    const NONE: &[&[u8]] = &[b"string", b"password", b"passwd", b"secret", b"undefined", b"required", b"optional", b"example", b"changeme_", b"boolean", b"number", b"hidden", b"redacted"];
+    const NONE: &[&[u8]] = &[
+        b"string",
+        b"password",
+        b"passwd",
+        b"secret",
+        b"undefined",
+        b"required",
+        b"optional",
+        b"example",
+        b"changeme_",
+        b"boolean",
+        b"number",
+        b"hidden",
+        b"redacted",
+    ];
     if word.len() < 4 || word.len() > 128 || placeholder(word) || NONE.contains(&word.to_ascii_lowercase().as_slice()) {
         return false;
     }
     let has = |class: fn(&u8) -> bool| word.iter().any(class);
     let (lower, upper, digit) = (has(u8::is_ascii_lowercase), has(u8::is_ascii_uppercase), has(u8::is_ascii_digit));
-    let symbol = word.iter().any(|b| b.is_ascii_punctuation() && !matches!(b, b'_' | b'-' | b'.' | b'\'' | b'/' | b':'));
+    let symbol =
+        word.iter().any(|b| b.is_ascii_punctuation() && !matches!(b, b'_' | b'-' | b'.' | b'\'' | b'/' | b':'));
     if !quoted && call(word) || word.contains(&b' ') && !(quoted && digit) {
         return false;
     }
@@ -317,7 +390,10 @@ fn password(word: &[u8], quoted: bool, sign: u8) -> bool {
         (true, _) => lower || upper || symbol || (word.len() >= 4 && word.len() <= 12 && sign == b':' || quoted),
         (false, true) => (lower || upper) && (quoted || word.len() >= 6),
         // Letters only: a quoted word, or capitals where no name has them.
-        (false, false) => (quoted && word.len() >= 6 && word.iter().all(u8::is_ascii_alphanumeric)) || (word.len() >= 6 && odd_case(word)),
+        (false, false) => {
+            (quoted && word.len() >= 6 && word.iter().all(u8::is_ascii_alphanumeric))
+                || (word.len() >= 6 && odd_case(word))
+        }
     }
 }
 
@@ -325,7 +401,10 @@ fn password(word: &[u8], quoted: bool, sign: u8) -> bool {
 fn placeholder(word: &[u8]) -> bool {
     let filler = word.iter().all(|b| matches!(b, b'*' | b'x' | b'X' | b'.' | b'-' | b'_' | b'?'));
     let variable = match word {
-        [b'$', rest @ ..] => rest.first().is_some_and(|b| matches!(b, b'{' | b'(')) || rest.iter().all(|b| b.is_ascii_uppercase() || *b == b'_'),
+        [b'$', rest @ ..] => {
+            rest.first().is_some_and(|b| matches!(b, b'{' | b'('))
+                || rest.iter().all(|b| b.is_ascii_uppercase() || *b == b'_')
+        }
         [b'<' | b'{', ..] | [b'[', .., b']'] | [b'%', b's' | b'd'] => true,
         _ => false,
     };
@@ -335,7 +414,8 @@ fn placeholder(word: &[u8]) -> bool {
 /// Names and calls of programs: `self.password`, `userPassword`, `PASSWORD`, `std::env`, `a->b`.
 fn code(word: &[u8]) -> bool {
     let name = word.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'));
-    let path = word.windows(2).any(|w| w == b"->" || w == b"::" || w == b"()" || w == b"[\"" || w == b"['" || w == b"=>");
+    let path =
+        word.windows(2).any(|w| w == b"->" || w == b"::" || w == b"()" || w == b"[\"" || w == b"['" || w == b"=>");
     let member = name && word.split(|b| matches!(b, b'.' | b'_')).count() > 1 && !word.iter().any(u8::is_ascii_digit);
     path || member
 }
@@ -366,7 +446,8 @@ fn random(word: &[u8], min: usize) -> bool {
 /// A password in a sentence (`the password is hunter2`), whose first digit is at the spot.
 pub(crate) fn spoken(spot: &Spot, hits: &mut Vec<Hit>) {
     let Some((keyword, from)) = spot.before.link(Word::Password) else { return };
-    let apart = spot.text[keyword..from].iter().any(|b| matches!(b, b'\n' | b'/' | b'.' | b'*' | b'=')) || keyword == from;
+    let apart =
+        spot.text[keyword..from].iter().any(|b| matches!(b, b'\n' | b'/' | b'.' | b'*' | b'=')) || keyword == from;
     if apart || spot.start - from > 24 || spot.text[from..spot.start].iter().any(u8::is_ascii_whitespace) {
         return;
     }
@@ -401,7 +482,13 @@ mod tests {
                 body = format!("{}.{}", self::body(22), self::body(43));
             }
             let key = format!("{}{body}", head.head);
-            for text in [format!("use {key} for now"), format!("export TOKEN={key}"), format!("凭证为{key}。"), format!("\"api_key\":\"{key}\""), format!("Authorization: Bearer {key}")] {
+            for text in [
+                format!("use {key} for now"),
+                format!("export TOKEN={key}"),
+                format!("凭证为{key}。"),
+                format!("\"api_key\":\"{key}\""),
+                format!("Authorization: Bearer {key}"),
+            ] {
                 only(&text, "SECRET", &key);
             }
         }
@@ -429,7 +516,10 @@ mod tests {
             ("db_password = \"letmein\"", "letmein"),
             ("mot de passe : Soleil22!", "Soleil22!"),
             ("?user=a&password=s3cret&x=1", "s3cret"),
-            ("aws_secret_access_key = QYW13194xrHGZCp5DZjK4Hj6p3zqMC6vA8WS5Jcs", "QYW13194xrHGZCp5DZjK4Hj6p3zqMC6vA8WS5Jcs"),
+            (
+                "aws_secret_access_key = QYW13194xrHGZCp5DZjK4Hj6p3zqMC6vA8WS5Jcs",
+                "QYW13194xrHGZCp5DZjK4Hj6p3zqMC6vA8WS5Jcs",
+            ),
             ("Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
             ("the password is hunter2, he said", "hunter2"),
             ("{\"api_key\": \"0a1b2c3d4e5f6a7b8c9d\"}", "0a1b2c3d4e5f6a7b8c9d"),
@@ -441,8 +531,20 @@ mod tests {
     #[test]
     fn near_misses() {
         for text in [
-            "password: required", "password: String,", "password = self.password", "password: $PASSWORD", "password = getpass()", "password: ********", "if password == other1", "token = next_token()",
-            "Password: must have 8 characters", "pass: 12 tests", "secret: none", "key: value1", "bypass: true", "class=\"sk-fading-circle\"",
+            "password: required",
+            "password: String,",
+            "password = self.password",
+            "password: $PASSWORD",
+            "password = getpass()",
+            "password: ********",
+            "if password == other1",
+            "token = next_token()",
+            "Password: must have 8 characters",
+            "pass: 12 tests",
+            "secret: none",
+            "key: value1",
+            "bypass: true",
+            "class=\"sk-fading-circle\"",
         ] {
             nothing(text);
         }

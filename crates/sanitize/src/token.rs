@@ -129,7 +129,13 @@ mod tests {
 
     #[test]
     fn near_misses_are_no_tokens() {
-        for text in ["[EMAIL_abcdefghij2]", "[EMAIL_abcdefghij234]", "[EMAIL_abcdefghij21]", "[email_abcdefghij23]", "[XMAIL_abcdefghij23]"] {
+        for text in [
+            "[EMAIL_abcdefghij2]",
+            "[EMAIL_abcdefghij234]",
+            "[EMAIL_abcdefghij21]",
+            "[email_abcdefghij23]",
+            "[XMAIL_abcdefghij23]",
+        ] {
             assert_eq!(tokens(text).count(), 0, "{text}");
         }
         assert_eq!(tokens("a [EMAIL_abcdefghij23][IP_abcdefghij23]").collect::<Vec<_>>(), [2..22, 22..39]);

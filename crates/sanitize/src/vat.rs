@@ -18,7 +18,11 @@ const NUMBER: &str = "vat.number";
 const BARE: &str = "vat.bare";
 
 pub(crate) const RULES: &[RuleInfo] = &[
-    RuleInfo::new(NUMBER, Kind::VatId, "Council Directive 2006/112/EC art. 215; VIES structures; check digits as the member states publish them; UK, Swiss, Norwegian, Indian, Australian tax offices"),
+    RuleInfo::new(
+        NUMBER,
+        Kind::VatId,
+        "Council Directive 2006/112/EC art. 215; VIES structures; check digits as the member states publish them; UK, Swiss, Norwegian, Indian, Australian tax offices",
+    ),
     RuleInfo::new(BARE, Kind::VatId, "The same without the country's letters, behind a keyword"),
 ];
 
@@ -52,7 +56,10 @@ pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
         return;
     };
     let gap = spot.start - value;
-    if gap > 0 && (gap > 6 || !spot.text[value..spot.start].iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b'-' | b'.'))) {
+    if gap > 0
+        && (gap > 6
+            || !spot.text[value..spot.start].iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b'-' | b'.')))
+    {
         // A keyword in the window, but its value is elsewhere.
         hits.extend(shaped(spot.run, true).map(|len| hit(spot.run, len, NUMBER, weight::NEAR)));
         return;
@@ -129,7 +136,13 @@ fn bare(run: &Run) -> Option<usize> {
     }
     let digits = run.digits();
     let plain = (8..=12).rev().find(|&len| len <= digits && run.ends(len));
-    let shaped = || SHAPES.iter().filter(|(_, shape, _)| shape.len() >= 8 && run.ends(shape.len()) && takes(shape, run.signs())).map(|(_, shape, _)| shape.len()).max();
+    let shaped = || {
+        SHAPES
+            .iter()
+            .filter(|(_, shape, _)| shape.len() >= 8 && run.ends(shape.len()) && takes(shape, run.signs()))
+            .map(|(_, shape, _)| shape.len())
+            .max()
+    };
     plain.or_else(shaped)
 }
 

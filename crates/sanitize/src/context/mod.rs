@@ -126,7 +126,10 @@ impl Keywords {
         let seen = &mut self.seen;
         LEXICON.each(&self.plain, text, |words, _, end| {
             let value = link(text, end, at);
-            seen.extend(words.iter().map(|&word| Seen { word, end, value }));
+            // The next line's number is not the thing's.
+            let broken = value > end && text[end..value].contains(&b'\n');
+            let at = |word| if broken && matches!(word, Word::Thing | Word::Version) { end } else { value };
+            seen.extend(words.iter().map(|&word| Seen { word, end, value: at(word) }));
         });
     }
 }
@@ -223,8 +226,12 @@ pub(crate) fn after(text: &[u8], end: usize, word: Word) -> bool {
     plain.read(text, end + gap, to);
     let mut found = false;
     LEXICON.each(&plain, text, |words, start, stop| {
-        let own = text[stop..].iter().find(|b| !matches!(b, b' ' | b'.')).is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
-        found |= start == end + gap && words.iter().any(|w| *w == word || word == Word::Phone && *w == Word::Desk) && !own;
+        let own = text[stop..]
+            .iter()
+            .find(|b| !matches!(b, b' ' | b'.'))
+            .is_some_and(|b| matches!(b, b':' | b'=' | b'+' | b'0'..=b'9'));
+        found |=
+            start == end + gap && words.iter().any(|w| *w == word || word == Word::Phone && *w == Word::Desk) && !own;
     });
     found
 }
@@ -269,7 +276,9 @@ impl Lexicon {
         let mut by_text: BTreeMap<String, Entry> = BTreeMap::new();
         let mut tails: Vec<Entry> = Vec::new();
         let own = words::WORDS.iter().flat_map(|(word, list)| list.iter().map(|keyword| (*word, *keyword)));
-        let ids = (0u8..).zip(national::ids()).flat_map(|(i, id)| id.words.iter().map(move |keyword| (Word::National(i), *keyword)));
+        let ids = (0u8..)
+            .zip(national::ids())
+            .flat_map(|(i, id)| id.words.iter().map(move |keyword| (Word::National(i), *keyword)));
         for (word, keyword) in own.chain(ids) {
             let exact = keyword.strip_prefix('=');
             let bare = exact.unwrap_or(keyword).trim_matches('*');
@@ -342,7 +351,14 @@ impl Lexicon {
         }
     }
 
-    fn check(&self, plain: &Plain, text: &[u8], left: usize, (first, count): (u16, u16), take: &mut impl FnMut(&[Word], usize, usize)) {
+    fn check(
+        &self,
+        plain: &Plain,
+        text: &[u8],
+        left: usize,
+        (first, count): (u16, u16),
+        take: &mut impl FnMut(&[Word], usize, usize),
+    ) {
         let bytes = plain.bytes();
         let rest = &bytes[left..];
         for entry in &self.entries[usize::from(first)..usize::from(first) + usize::from(count)] {
@@ -363,7 +379,9 @@ impl Lexicon {
             }
             let (start, end) = (plain.place(left), plain.place(right));
             let small = entry.capitals && text[start..end].iter().any(u8::is_ascii_lowercase);
-            let other = entry.exact.is_some_and(|exact| !String::from_utf8_lossy(&text[start..end]).to_lowercase().starts_with(exact));
+            let other = entry
+                .exact
+                .is_some_and(|exact| !String::from_utf8_lossy(&text[start..end]).to_lowercase().starts_with(exact));
             if !small && !other {
                 take(&entry.words, start, end);
             }
@@ -428,7 +446,8 @@ fn link(text: &[u8], from: usize, limit: usize) -> usize {
             return limit;
         }
         if text[at] >= 0x80
-            && let Some(len) = words::SIGNS.iter().find(|sign| text[at..limit].starts_with(sign.as_bytes())).map(|sign| sign.len())
+            && let Some(len) =
+                words::SIGNS.iter().find(|sign| text[at..limit].starts_with(sign.as_bytes())).map(|sign| sign.len())
         {
             at += len;
             continue;
@@ -438,7 +457,9 @@ fn link(text: &[u8], from: usize, limit: usize) -> usize {
             return at;
         }
         // `S-SW 332` is a plate, not a filler and a dash.
-        if matches!(text[at + len..limit.max(at + len)], [b'-', next, ..] if next.is_ascii_alphanumeric()) || at + len + 1 == limit && text[at + len] == b'-' {
+        if matches!(text[at + len..limit.max(at + len)], [b'-', next, ..] if next.is_ascii_alphanumeric())
+            || at + len + 1 == limit && text[at + len] == b'-'
+        {
             return at;
         }
         if !plain::is_filler(&text[at..at + len]) {
@@ -458,7 +479,17 @@ mod tests {
 
     #[test]
     fn links_lead_to_values() {
-        for text in ["Phone: ", "Tél. : ", "phone_number = ", "\"phone\":\"", "My phone number is ", "电话：", "电话是", "Phone:\n", "TELEFONNUMMER "] {
+        for text in [
+            "Phone: ",
+            "Tél. : ",
+            "phone_number = ",
+            "\"phone\":\"",
+            "My phone number is ",
+            "电话：",
+            "电话是",
+            "Phone:\n",
+            "TELEFONNUMMER ",
+        ] {
             assert!(keyed(text, Word::Phone), "{text}");
         }
         for text in ["Phone, then ", "telephoned ", "xtel ", "phone 12 "] {
@@ -475,7 +506,15 @@ mod tests {
     #[test]
     fn no_keyword_is_too_short_to_be_found() {
         assert!(LEXICON.entries.iter().all(|e| e.text.len() >= 2));
-        assert!(LEXICON.entries.iter().all(|e| e.text[0].is_ascii_lowercase() || e.text[0] >= 0xC0), "{:?}", LEXICON.entries.iter().map(|e| String::from_utf8_lossy(&e.text).into_owned()).find(|t| !t.starts_with(char::is_alphabetic)));
+        assert!(
+            LEXICON.entries.iter().all(|e| e.text[0].is_ascii_lowercase() || e.text[0] >= 0xC0),
+            "{:?}",
+            LEXICON
+                .entries
+                .iter()
+                .map(|e| String::from_utf8_lossy(&e.text).into_owned())
+                .find(|t| !t.starts_with(char::is_alphabetic))
+        );
     }
 
     #[test]

@@ -117,7 +117,30 @@ pub(super) fn is_filler(word: &[u8]) -> bool {
 pub(super) const fn joins(b: u8) -> bool {
     matches!(
         b,
-        b' ' | b'\t' | b'\n' | b'\r' | b':' | b'=' | b'#' | b'.' | b',' | b'\'' | b'"' | b'(' | b')' | b'[' | b']' | b'<' | b'>' | b'*' | b'|' | b'-' | b'_' | b'/' | b'\\' | b'`' | b'?'
+        b' ' | b'\t'
+            | b'\n'
+            | b'\r'
+            | b':'
+            | b'='
+            | b'#'
+            | b'.'
+            | b','
+            | b'\''
+            | b'"'
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'<'
+            | b'>'
+            | b'*'
+            | b'|'
+            | b'-'
+            | b'_'
+            | b'/'
+            | b'\\'
+            | b'`'
+            | b'?'
     )
 }
 
@@ -132,7 +155,10 @@ mod tests {
 
     #[test]
     fn plain_spelling() {
-        assert_eq!(lower("TÉL Führerschein ŁÓDŹ ß Κάρτα ΤΗΛΈΦΩΝΟ Ёлка N°"), "tel fuhrerschein lodz s καρτα τηλεφωνο елка n°");
+        assert_eq!(
+            lower("TÉL Führerschein ŁÓDŹ ß Κάρτα ΤΗΛΈΦΩΝΟ Ёлка N°"),
+            "tel fuhrerschein lodz s καρτα τηλεφωνο елка n°"
+        );
     }
 
     #[test]

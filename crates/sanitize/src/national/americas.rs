@@ -50,7 +50,8 @@ fn curp(s: &[u8]) -> bool {
 
 fn cpf(s: &[u8]) -> bool {
     let digit = |n: usize| {
-        let sum: u32 = s[..n].iter().zip((2..=n + 1).rev()).map(|(&d, w)| value(d) * u32::try_from(w).unwrap_or(0)).sum();
+        let sum: u32 =
+            s[..n].iter().zip((2..=n + 1).rev()).map(|(&d, w)| value(d) * u32::try_from(w).unwrap_or(0)).sum();
         (sum * 10) % 11 % 10
     };
     s.iter().any(|&d| d != s[0]) && digit(9) == value(s[9]) && digit(10) == value(s[10])

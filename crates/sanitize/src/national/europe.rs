@@ -66,7 +66,10 @@ pub(super) fn ids() -> Vec<Id> {
 
 fn nino(s: &[u8]) -> bool {
     let prefix = [s[0], s[1]];
-    !b"DFIQUV".contains(&s[0]) && !b"DFIQUVO".contains(&s[1]) && !matches!(&prefix, b"BG" | b"GB" | b"KN" | b"NK" | b"NT" | b"TN" | b"ZZ") && s[8] <= b'D'
+    !b"DFIQUV".contains(&s[0])
+        && !b"DFIQUVO".contains(&s[1])
+        && !matches!(&prefix, b"BG" | b"GB" | b"KN" | b"NK" | b"NT" | b"TN" | b"ZZ")
+        && s[8] <= b'D'
 }
 
 fn nhs(s: &[u8]) -> bool {
@@ -97,7 +100,12 @@ fn de_pension(s: &[u8]) -> bool {
         return false;
     }
     let letter = u32::from(s[8] - b'A' + 1);
-    let digits = [s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]].map(value).into_iter().chain([letter / 10, letter % 10, value(s[9]), value(s[10])]);
+    let digits = [s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]].map(value).into_iter().chain([
+        letter / 10,
+        letter % 10,
+        value(s[9]),
+        value(s[10]),
+    ]);
     let sum: u32 = digits.zip([2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1]).map(|(d, w)| d * w / 10 + d * w % 10).sum();
     sum % 10 == value(s[11])
 }
@@ -107,7 +115,11 @@ fn icao(s: &[u8]) -> bool {
     if !s.iter().any(u8::is_ascii_digit) {
         return false;
     }
-    let sum: u32 = s[..9].iter().zip([7, 3, 1].into_iter().cycle()).map(|(&c, w)| w * if c.is_ascii_digit() { value(c) } else { u32::from(c - b'A') + 10 }).sum();
+    let sum: u32 = s[..9]
+        .iter()
+        .zip([7, 3, 1].into_iter().cycle())
+        .map(|(&c, w)| w * if c.is_ascii_digit() { value(c) } else { u32::from(c - b'A') + 10 })
+        .sum();
     s.get(9).is_none_or(|&d| sum % 10 == value(d))
 }
 
@@ -177,7 +189,10 @@ fn pt_card(s: &[u8]) -> bool {
 
 /// Letters stand for digits at seven places where two persons had one code.
 fn codice(s: &[u8]) -> bool {
-    const ODD: &[u8; 36] = &[1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
+    const ODD: &[u8; 36] = &[
+        1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16,
+        10, 22, 25, 24, 23,
+    ];
     let digits = [6, 7, 9, 10, 12, 13, 14].iter().all(|&i| s[i].is_ascii_digit() || b"LMNPQRSTUV".contains(&s[i]));
     let sum: u32 = s[..15]
         .iter()

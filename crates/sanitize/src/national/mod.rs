@@ -71,7 +71,8 @@ struct Forms {
 }
 
 static FORMS: LazyLock<Forms> = LazyLock::new(|| {
-    let by_id: Vec<Vec<Form>> = ids().iter().map(|id| id.forms.iter().map(|form| Form::parse(form)).collect()).collect();
+    let by_id: Vec<Vec<Form>> =
+        ids().iter().map(|id| id.forms.iter().map(|form| Form::parse(form)).collect()).collect();
     let mut anywhere = vec![Vec::new(); LONGEST + 1];
     for (i, forms) in by_id.iter().enumerate() {
         for (j, form) in forms.iter().enumerate().filter(|(_, form)| form.anywhere) {
@@ -117,7 +118,10 @@ impl Form {
     fn printed(&self, run: &Run, len: usize) -> bool {
         let Some(groups) = run.head(len) else { return false };
         if groups.len() == self.groups.len() {
-            return groups.iter().zip(&self.groups).all(|(g, (n, sep))| g.len() == *n && (g.sep == *sep || g.sep == Sep::Line));
+            return groups
+                .iter()
+                .zip(&self.groups)
+                .all(|(g, (n, sep))| g.len() == *n && (g.sep == *sep || g.sep == Sep::Line));
         }
         false
     }
@@ -139,7 +143,9 @@ fn keyed(spot: &Spot, id: u8, value: usize) -> Option<Hit> {
     let other;
     let run = if value == spot.start {
         spot.run
-    } else if spot.start - value <= 8 && spot.text[value..spot.start].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'-' | b'.')) {
+    } else if spot.start - value <= 8
+        && spot.text[value..spot.start].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'-' | b'.'))
+    {
         // Letters before the first digit: `AB 12 34 56 C`.
         other = Run::read(spot.text, value);
         &other
@@ -180,11 +186,18 @@ fn unkeyed(spot: &Spot) -> Option<Hit> {
         let len = form.signs.len();
         let better = best.is_none_or(|b| weight > b.weight) && run.ends(len) && form.takes(&run.signs()[..len]);
         if better && (general || form.printed(run, len)) && ids()[id].allows(&run.signs()[..len]) {
-            best = Some(Hit { start: spot.start, end: run.end(len), kind: Kind::NationalId, rule: ids()[id].rule, weight });
+            best = Some(Hit {
+                start: spot.start,
+                end: run.end(len),
+                kind: Kind::NationalId,
+                rule: ids()[id].rule,
+                weight,
+            });
         }
     };
     if !quiet {
-        let mut wanted = if general { !0 >> (u128::BITS as usize - FORMS.by_id.len()) } else { spot.before.nationals() };
+        let mut wanted =
+            if general { !0 >> (u128::BITS as usize - FORMS.by_id.len()) } else { spot.before.nationals() };
         let near = if general { weight::KEYED_VALID } else { weight::NEAR };
         while wanted != 0 {
             let id = wanted.trailing_zeros() as usize;
@@ -211,7 +224,8 @@ fn unkeyed(spot: &Spot) -> Option<Hit> {
 /// Nothing that makes it a part of a longer number, name or path touches the value.
 fn alone(spot: &Spot, end: usize) -> bool {
     let (next, further) = (spot.byte(end), spot.byte(end + 1));
-    let behind = matches!(next, b'.' | b',' | b'-' | b'/' | b':' | b'+') && further.is_ascii_alphanumeric() || matches!(next, b'_' | b'%' | b'=' | b'\\');
+    let behind = matches!(next, b'.' | b',' | b'-' | b'/' | b':' | b'+') && further.is_ascii_alphanumeric()
+        || matches!(next, b'_' | b'%' | b'=' | b'\\');
     let before = matches!(spot.previous(), b'_' | b'-' | b'.' | b'/' | b'\\' | b'+' | b'%' | b'$' | b'=' | b'&' | b'?');
     !(behind || before && spot.start >= 2 && !spot.text[spot.start - 2].is_ascii_whitespace())
 }
@@ -226,7 +240,14 @@ pub(crate) fn whole(field: &[u8]) -> Option<&'static str> {
     let signs = run.signs();
     let fits = |form: &Form| form.signs.len() == len && form.takes(signs) && form.printed(&run, len);
     let valid = |id: &&Id| id.check.is_some_and(|check| check(signs));
-    FORMS.by_id.iter().zip(ids()).filter(|(forms, _)| forms.iter().any(fits)).map(|(_, id)| id).find(valid).map(|id| id.rule)
+    FORMS
+        .by_id
+        .iter()
+        .zip(ids())
+        .filter(|(forms, _)| forms.iter().any(fits))
+        .map(|(_, id)| id)
+        .find(valid)
+        .map(|id| id.rule)
 }
 
 /// Day, month and year of six digits, of which two of the year; whether that can be a date.
@@ -237,7 +258,12 @@ fn date6(day: &[u8], month: &[u8]) -> bool {
 /// Whether eight digits are a date in the order year, month, day, of a person alive.
 fn date8(digits: &[u8]) -> bool {
     let year = crate::checks::number(&digits[..4]);
-    (1880..2100).contains(&year) && crate::checks::day_month(crate::checks::number(&digits[6..8]), crate::checks::number(&digits[4..6]), Some(year))
+    (1880..2100).contains(&year)
+        && crate::checks::day_month(
+            crate::checks::number(&digits[6..8]),
+            crate::checks::number(&digits[4..6]),
+            Some(year),
+        )
 }
 
 #[cfg(test)]

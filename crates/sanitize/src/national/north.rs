@@ -32,7 +32,11 @@ fn personnummer(s: &[u8]) -> bool {
 fn fodselsnummer(s: &[u8]) -> bool {
     let day = number(&s[..2]);
     let month = number(&s[2..4]);
-    let born = crate::checks::day_month(if day > 40 { day - 40 } else { day }, if month > 40 { month - 40 } else { month }, None);
+    let born = crate::checks::day_month(
+        if day > 40 { day - 40 } else { day },
+        if month > 40 { month - 40 } else { month },
+        None,
+    );
     let first = weighted(s, &[3, 7, 6, 1, 8, 9, 4, 5, 2, 1, 0]).is_multiple_of(11);
     let second = weighted(s, &[5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1]).is_multiple_of(11);
     born && first && second
@@ -49,7 +53,9 @@ fn kennitala(s: &[u8]) -> bool {
     let day = number(&s[..2]);
     let rest = weighted(&s[..8], &[3, 2, 7, 6, 5, 4, 3, 2]) % 11;
     let check = (11 - rest) % 11;
-    matches!(s[9], b'0' | b'8' | b'9') && crate::checks::day_month(if day > 40 { day - 40 } else { day }, number(&s[2..4]), None) && check == value(s[8])
+    matches!(s[9], b'0' | b'8' | b'9')
+        && crate::checks::day_month(if day > 40 { day - 40 } else { day }, number(&s[2..4]), None)
+        && check == value(s[8])
 }
 
 fn isikukood(s: &[u8]) -> bool {

@@ -57,7 +57,9 @@ fn number(text: &[u8], at: usize) -> Option<(u32, usize)> {
 /// `19850715`, `15071985`
 fn compact(digits: &[u8]) -> bool {
     let n = |range: std::ops::Range<usize>| checks::number(&digits[range]);
-    YEARS.contains(&n(0..4)) && checks::day_month(n(6..8), n(4..6), Some(n(0..4))) || YEARS.contains(&n(4..8)) && (checks::day_month(n(0..2), n(2..4), None) || checks::day_month(n(2..4), n(0..2), None))
+    YEARS.contains(&n(0..4)) && checks::day_month(n(6..8), n(4..6), Some(n(0..4)))
+        || YEARS.contains(&n(4..8))
+            && (checks::day_month(n(0..2), n(2..4), None) || checks::day_month(n(2..4), n(0..2), None))
 }
 
 /// A year of four digits, or two.
@@ -91,8 +93,10 @@ fn numeric(text: &[u8], at: usize, end: usize, first: u32, digits: usize) -> Opt
     let third_at = skip(second_end);
     if digits == 4 {
         let (day, last) = number(text, third_at).filter(|(_, e)| e - third_at <= 2)?;
-        let right = YEARS.contains(&first) && (checks::day_month(day, second, Some(first)) || checks::day_month(second, day, Some(first)));
-        return (right && !text.get(last).is_some_and(|b| b.is_ascii_alphanumeric() && *b != b'T')).then_some((at, last));
+        let right = YEARS.contains(&first)
+            && (checks::day_month(day, second, Some(first)) || checks::day_month(second, day, Some(first)));
+        return (right && !text.get(last).is_some_and(|b| b.is_ascii_alphanumeric() && *b != b'T'))
+            .then_some((at, last));
     }
     let last = year(text, third_at)?;
     let right = checks::day_month(first, second, None) || checks::day_month(second, first, None);
@@ -100,7 +104,10 @@ fn numeric(text: &[u8], at: usize, end: usize, first: u32, digits: usize) -> Opt
 }
 
 fn ordinal(rest: &[u8]) -> usize {
-    [&b"st"[..], b"nd", b"rd", b"th", b"er", b"ste", b"de", b"TH", b"ST"].into_iter().find(|o| rest.starts_with(o) && !rest.get(o.len()).is_some_and(u8::is_ascii_alphabetic)).map_or(0, <[u8]>::len)
+    [&b"st"[..], b"nd", b"rd", b"th", b"er", b"ste", b"de", b"TH", b"ST"]
+        .into_iter()
+        .find(|o| rest.starts_with(o) && !rest.get(o.len()).is_some_and(u8::is_ascii_alphabetic))
+        .map_or(0, <[u8]>::len)
 }
 
 /// Over separators and small words between the parts of a date.
@@ -109,7 +116,10 @@ fn between(text: &[u8], mut at: usize) -> usize {
         let rest = &text[at.min(text.len())..];
         if rest.first().is_some_and(|b| matches!(b, b' ' | b'.' | b',' | b'-' | b'/' | b'\n')) {
             at += 1;
-        } else if let Some(word) = [&b"of "[..], b"de ", b"del ", b"di ", b"den ", b"do ", b"da ", b"\xC2\xBA", b"the "].into_iter().find(|w| rest.starts_with(w)) {
+        } else if let Some(word) = [&b"of "[..], b"de ", b"del ", b"di ", b"den ", b"do ", b"da ", b"\xC2\xBA", b"the "]
+            .into_iter()
+            .find(|w| rest.starts_with(w))
+        {
             at += word.len();
         } else {
             return at;
@@ -158,14 +168,19 @@ fn month_first(text: &[u8], at: usize, end: usize, first: u32, digits: usize) ->
 
 /// `1985年7月15日`, `1985년 7월 15일`, `昭和60年7月15日`
 fn east_asian(text: &[u8], at: usize, end: usize) -> Option<(usize, usize)> {
-    let sign = |at: usize, signs: [&str; 2]| signs.into_iter().find(|s| text[at.min(text.len())..].starts_with(s.as_bytes())).map(str::len);
+    let sign = |at: usize, signs: [&str; 2]| {
+        signs.into_iter().find(|s| text[at.min(text.len())..].starts_with(s.as_bytes())).map(str::len)
+    };
     let space = |at: usize| at + usize::from(text.get(at) == Some(&b' '));
     let month_at = space(end + sign(end, ["年", "년"])?);
     let (month, month_end) = number(text, month_at)?;
     let day_at = space(month_end + sign(month_end, ["月", "월"])?);
     let (day, day_end) = number(text, day_at)?;
     let last = day_end + sign(day_end, ["日", "일"]).or_else(|| sign(day_end, ["号", "號"])).unwrap_or(0);
-    let era = ["明治", "大正", "昭和", "平成", "令和", "民國", "民国"].into_iter().find(|e| text[..at].ends_with(e.as_bytes())).map_or(0, str::len);
+    let era = ["明治", "大正", "昭和", "平成", "令和", "民國", "民国"]
+        .into_iter()
+        .find(|e| text[..at].ends_with(e.as_bytes()))
+        .map_or(0, str::len);
     (checks::day_month(day, month, None) && (era > 0 || end - at == 4)).then_some((at - era, last))
 }
 
@@ -176,10 +191,25 @@ mod tests {
     #[test]
     fn beside_a_word_for_birth() {
         for (text, want) in [
-            ("DOB: 1985-07-15", "1985-07-15"), ("born on July 15, 1985 in", "July 15, 1985"), ("Date of birth: 7/15/85", "7/15/85"), ("geb. 15. Juli 1985", "15. Juli 1985"), ("Geburtsdatum: 15.07.1985", "15.07.1985"),
-            ("née le 15 août 1985", "15 août 1985"), ("nacida el 15 de agosto de 1985", "15 de agosto de 1985"), ("生年月日：1985年7月15日", "1985年7月15日"), ("1985年7月15日生まれ", "1985年7月15日"), ("昭和60年7月15日生まれ", "昭和60年7月15日"),
-            ("생년월일 1985년 7월 15일", "1985년 7월 15일"), ("生于1985年7月15日", "1985年7月15日"), ("дата рождения 15 июля 1985", "15 июля 1985"), ("tell me your date of birth. It's 6/24/1991", "6/24/1991"), ("fødselsdato 15. juli 1985", "15. juli 1985"),
-            ("data urodzenia: 15 lipca 1985", "15 lipca 1985"), ("doğum tarihi 15.07.1985", "15.07.1985"), ("born 15th of July, 1985", "15th of July, 1985"), ("DOB 19850715", "19850715"),
+            ("DOB: 1985-07-15", "1985-07-15"),
+            ("born on July 15, 1985 in", "July 15, 1985"),
+            ("Date of birth: 7/15/85", "7/15/85"),
+            ("geb. 15. Juli 1985", "15. Juli 1985"),
+            ("Geburtsdatum: 15.07.1985", "15.07.1985"),
+            ("née le 15 août 1985", "15 août 1985"),
+            ("nacida el 15 de agosto de 1985", "15 de agosto de 1985"),
+            ("生年月日：1985年7月15日", "1985年7月15日"),
+            ("1985年7月15日生まれ", "1985年7月15日"),
+            ("昭和60年7月15日生まれ", "昭和60年7月15日"),
+            ("생년월일 1985년 7월 15일", "1985년 7월 15일"),
+            ("生于1985年7月15日", "1985年7月15日"),
+            ("дата рождения 15 июля 1985", "15 июля 1985"),
+            ("tell me your date of birth. It's 6/24/1991", "6/24/1991"),
+            ("fødselsdato 15. juli 1985", "15. juli 1985"),
+            ("data urodzenia: 15 lipca 1985", "15 lipca 1985"),
+            ("doğum tarihi 15.07.1985", "15.07.1985"),
+            ("born 15th of July, 1985", "15th of July, 1985"),
+            ("DOB 19850715", "19850715"),
         ] {
             only(text, "DOB", want);
         }
@@ -187,7 +217,13 @@ mod tests {
 
     #[test]
     fn near_misses() {
-        for text in ["published 1985-07-15 in the journal", "born 31/31/1985", "born in 1985", "DOB 15.07", "the meeting of July 15, 1985"] {
+        for text in [
+            "published 1985-07-15 in the journal",
+            "born 31/31/1985",
+            "born in 1985",
+            "DOB 15.07",
+            "the meeting of July 15, 1985",
+        ] {
             nothing(text);
         }
     }

@@ -55,7 +55,13 @@ pub(super) fn license(spot: &Spot) -> Option<Hit> {
     if !(5..=18).contains(&len) || digits < 4 || !run.ends(len) {
         return None;
     }
-    Some(Hit { start: run.place(0), end: run.end(len), kind: Kind::DriverLicense, rule: LICENSE, weight: weight::KEYED })
+    Some(Hit {
+        start: run.place(0),
+        end: run.end(len),
+        kind: Kind::DriverLicense,
+        rule: LICENSE,
+        weight: weight::KEYED,
+    })
 }
 
 #[cfg(test)]
@@ -65,8 +71,14 @@ mod tests {
     #[test]
     fn passports() {
         for (text, want) in [
-            ("Passport No. L38517754 valid until 2031", "L38517754"), ("Reisepass-Nr.: C01X00T47", "C01X00T47"), ("N° de passeport 97UU33356", "97UU33356"), ("passaporto n. AF7345944", "AF7345944"), ("паспорт 45 08 123456", "45 08 123456"),
-            ("护照号码：E12345678。", "E12345678"), ("passport: 123456789", "123456789"), ("Pasaporte AAA 123456", "AAA 123456"),
+            ("Passport No. L38517754 valid until 2031", "L38517754"),
+            ("Reisepass-Nr.: C01X00T47", "C01X00T47"),
+            ("N° de passeport 97UU33356", "97UU33356"),
+            ("passaporto n. AF7345944", "AF7345944"),
+            ("паспорт 45 08 123456", "45 08 123456"),
+            ("护照号码：E12345678。", "E12345678"),
+            ("passport: 123456789", "123456789"),
+            ("Pasaporte AAA 123456", "AAA 123456"),
         ] {
             only(text, "PASSPORT", want);
         }
@@ -78,8 +90,14 @@ mod tests {
     #[test]
     fn licences() {
         for (text, want) in [
-            ("driver's license number is 2270-66-1551", "2270-66-1551"), ("DL# X002898610178 class B", "X002898610178"), ("driving licence number: MORGA657054SM9IJ", "MORGA657054SM9IJ"), ("Führerschein-Nr. B072RRE2I55", "B072RRE2I55"), ("permis de conduire n° 12AB34567", "12AB34567"),
-            ("patente n. U1A2345678", "U1A2345678"), ("driver license: S123-4567-8901", "S123-4567-8901"), ("運転免許証番号 123456789012", "123456789012"),
+            ("driver's license number is 2270-66-1551", "2270-66-1551"),
+            ("DL# X002898610178 class B", "X002898610178"),
+            ("driving licence number: MORGA657054SM9IJ", "MORGA657054SM9IJ"),
+            ("Führerschein-Nr. B072RRE2I55", "B072RRE2I55"),
+            ("permis de conduire n° 12AB34567", "12AB34567"),
+            ("patente n. U1A2345678", "U1A2345678"),
+            ("driver license: S123-4567-8901", "S123-4567-8901"),
+            ("運転免許証番号 123456789012", "123456789012"),
         ] {
             only(text, "DRIVER_LICENSE", want);
         }

@@ -21,11 +21,31 @@ const PLATE: &str = "plate.keyed";
 const POSTAL: &str = "postal.keyed";
 
 pub(crate) const RULES: &[RuleInfo] = &[
-    RuleInfo::new(DOB, Kind::Dob, "ISO 8601 and the date forms of CLDR (numeric, long, East Asian) beside a word for birth"),
-    RuleInfo::new(DOB_ROW, Kind::Dob, "A date as a whole field of a record that holds a national id, account or address"),
-    RuleInfo::new(PASSPORT, Kind::Passport, "ICAO 9303-4 (up to nine signs) and the issuing states' forms, behind a keyword"),
-    RuleInfo::new(LICENSE, Kind::DriverLicense, "AAMVA D20 forms of the US states, DVLA driver number, EU licences (Directive 2006/126/EC field 5), behind a keyword"),
-    RuleInfo::new(PLATE, Kind::Plate, "Vienna Convention on Road Traffic annex 2 and the national registration schemes, behind a keyword"),
+    RuleInfo::new(
+        DOB,
+        Kind::Dob,
+        "ISO 8601 and the date forms of CLDR (numeric, long, East Asian) beside a word for birth",
+    ),
+    RuleInfo::new(
+        DOB_ROW,
+        Kind::Dob,
+        "A date as a whole field of a record that holds a national id, account or address",
+    ),
+    RuleInfo::new(
+        PASSPORT,
+        Kind::Passport,
+        "ICAO 9303-4 (up to nine signs) and the issuing states' forms, behind a keyword",
+    ),
+    RuleInfo::new(
+        LICENSE,
+        Kind::DriverLicense,
+        "AAMVA D20 forms of the US states, DVLA driver number, EU licences (Directive 2006/126/EC field 5), behind a keyword",
+    ),
+    RuleInfo::new(
+        PLATE,
+        Kind::Plate,
+        "Vienna Convention on Road Traffic annex 2 and the national registration schemes, behind a keyword",
+    ),
     RuleInfo::new(POSTAL, Kind::PostalCode, "UPU S42 postal code structures, behind a keyword"),
 ];
 

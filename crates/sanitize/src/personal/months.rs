@@ -48,6 +48,8 @@ fn listed(plain: &[u8]) -> bool {
     });
     match plain {
         [a @ b'a'..=b'z', b @ b'a'..=b'z', ..] if SECONDS[usize::from(a - b'a')] >> (b - b'a') & 1 == 0 => false,
-        _ => MONTHS.iter().any(|(head, _)| head.as_bytes().first() == plain.first() && plain.starts_with(head.as_bytes())),
+        _ => MONTHS
+            .iter()
+            .any(|(head, _)| head.as_bytes().first() == plain.first() && plain.starts_with(head.as_bytes())),
     }
 }

@@ -16,7 +16,13 @@ const LINE: usize = 2048;
 pub(crate) fn rows(text: &[u8], hits: &mut Vec<Hit>) {
     // Stable sorts are fast on what is nearly sorted.
     hits.sort_by_key(|hit| (hit.start, hit.end));
-    let anchors: Vec<usize> = hits.iter().filter(|h| matches!(h.kind, Kind::Iban | Kind::Email | Kind::CreditCard | Kind::NationalId) && h.weight >= weight::FREE).map(|h| h.start).collect();
+    let anchors: Vec<usize> = hits
+        .iter()
+        .filter(|h| {
+            matches!(h.kind, Kind::Iban | Kind::Email | Kind::CreditCard | Kind::NationalId) && h.weight >= weight::FREE
+        })
+        .map(|h| h.start)
+        .collect();
     let count = hits.len();
     let mut done = 0;
     for at in anchors {
@@ -35,7 +41,10 @@ pub(crate) fn rows(text: &[u8], hits: &mut Vec<Hit>) {
 /// The line `start..end`; the first `count` hits are sorted, later ones are of earlier lines.
 fn row(text: &[u8], start: usize, end: usize, count: usize, hits: &mut Vec<Hit>) {
     let line = &text[start..end];
-    let Some(sep) = [b'|', b';', b'\t', b','].into_iter().find(|&sep| memchr::memchr_iter(sep, line).nth(1).is_some()) else { return };
+    let Some(sep) = [b'|', b';', b'\t', b','].into_iter().find(|&sep| memchr::memchr_iter(sep, line).nth(1).is_some())
+    else {
+        return;
+    };
     let mut field_start = start;
     // Hits are at most a key file long; those of this line begin in it or a little before.
     let here = hits[..count].partition_point(|h| h.start < start)..hits[..count].partition_point(|h| h.start < end);
@@ -48,10 +57,17 @@ fn row(text: &[u8], start: usize, end: usize, count: usize, hits: &mut Vec<Hit>)
         let from = field_start + lead;
         field_start = next;
         // Commas part sentences too: there only the telling kinds count.
-        if body.len() < 6 || body.len() > 40 || hits[here.clone()].iter().any(|h| h.start < from + body.len() && from < h.end) {
+        if body.len() < 6
+            || body.len() > 40
+            || hits[here.clone()].iter().any(|h| h.start < from + body.len() && from < h.end)
+        {
             continue;
         }
-        let date = || birth::date(body, body.iter().position(u8::is_ascii_digit)?).filter(|d| *d == (0, body.len())).map(|_| (Kind::Dob, DOB_ROW));
+        let date = || {
+            birth::date(body, body.iter().position(u8::is_ascii_digit)?)
+                .filter(|d| *d == (0, body.len()))
+                .map(|_| (Kind::Dob, DOB_ROW))
+        };
         let id = || national::whole(body).map(|rule| (Kind::NationalId, rule));
         let call = || phone::whole(body).map(|rule| (Kind::Phone, rule));
         // A record with an address but no account is a contact: its numbers are rather phones.
@@ -76,7 +92,10 @@ mod tests {
             found("Jo Doe;15.07.1985;341725410;DE89370400440532013000\n"),
             [("DOB", "15.07.1985"), ("NATIONAL_ID", "341725410"), ("IBAN", "DE89370400440532013000")]
         );
-        assert_eq!(found("| Jo Doe | 0937 558410 | jo@example.org |"), [("PHONE", "0937 558410"), ("EMAIL", "jo@example.org")]);
+        assert_eq!(
+            found("| Jo Doe | 0937 558410 | jo@example.org |"),
+            [("PHONE", "0937 558410"), ("EMAIL", "jo@example.org")]
+        );
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) fn right_length(digits: &[u8]) -> bool {
     CODES.iter().any(|(code, min, max)| {
         let family = matches!(*code, "22" | "23" | "24" | "25" | "26" | "50" | "59" | "67" | "68" | "69");
         let head = code.len() + usize::from(family);
-        digits.starts_with(code.as_bytes()) && digits.len() > head && (usize::from(*min)..=usize::from(*max)).contains(&(digits.len() - head))
+        digits.starts_with(code.as_bytes())
+            && digits.len() > head
+            && (usize::from(*min)..=usize::from(*max)).contains(&(digits.len() - head))
     })
 }

@@ -21,10 +21,22 @@ const NATIONAL: &str = "phone.national";
 const ROW: &str = "phone.row";
 
 pub(crate) const RULES: &[RuleInfo] = &[
-    RuleInfo::new(E164, Kind::Phone, "ITU-T E.164 (calling codes, 15 digits), E.123 (notation), RFC 3966 (extensions); lengths from the national numbering plans"),
+    RuleInfo::new(
+        E164,
+        Kind::Phone,
+        "ITU-T E.164 (calling codes, 15 digits), E.123 (notation), RFC 3966 (extensions); lengths from the national numbering plans",
+    ),
     RuleInfo::new(KEYED, Kind::Phone, "ITU-T E.123 national notation behind or before a keyword"),
-    RuleInfo::new(NATIONAL, Kind::Phone, "NANP (ATIS-0300051), ARCEP France, MIC Japan, MSIT Korea, Anatel Brazil, Ofcom: printed forms"),
-    RuleInfo::new(ROW, Kind::Phone, "ITU-T E.123 national notation as a whole field of a record that holds other personal values"),
+    RuleInfo::new(
+        NATIONAL,
+        Kind::Phone,
+        "NANP (ATIS-0300051), ARCEP France, MIC Japan, MSIT Korea, Anatel Brazil, Ofcom: printed forms",
+    ),
+    RuleInfo::new(
+        ROW,
+        Kind::Phone,
+        "ITU-T E.123 national notation as a whole field of a record that holds other personal values",
+    ),
 ];
 
 pub(crate) fn find(spot: &Spot, hits: &mut Vec<Hit>) {
@@ -43,12 +55,15 @@ fn read(spot: &Spot) -> Option<Hit> {
     if number.is_date() {
         return None;
     }
-    let hit = |end: usize, rule, weight| Some(Hit { start: number.start, end: number.extended(spot.text, end), kind: Kind::Phone, rule, weight });
+    let hit = |end: usize, rule, weight| {
+        Some(Hit { start: number.start, end: number.extended(spot.text, end), kind: Kind::Phone, rule, weight })
+    };
     if letters > 0 {
         // `data630-596-1111`: glued to a word, only the most telling form counts.
         return (letters >= 2 && number.nanp()).then(|| hit(number.end(), NATIONAL, weight::FREE)).flatten();
     }
-    let keyed = spot.before.keyed(Word::Phone) || number.start < start && spot.before.value(Word::Phone).is_some_and(|v| v + 2 >= start);
+    let keyed = spot.before.keyed(Word::Phone)
+        || number.start < start && spot.before.value(Word::Phone).is_some_and(|v| v + 2 >= start);
     if number.international
         && (number.plus || keyed || !spot.continued)
         && let Some(end) = number.e164(keyed)
@@ -58,11 +73,17 @@ fn read(spot: &Spot) -> Option<Hit> {
     if keyed && (6..=15).contains(&number.len()) && number.groups().len() <= 8 && !number.range() {
         return hit(number.end(), KEYED, weight::KEYED + 1);
     }
-    if spot.continued || spot.before.keyed(Word::Thing) || spot.before.keyed(Word::Version) || number.measured(spot.text) {
+    if spot.continued
+        || spot.before.keyed(Word::Thing)
+        || spot.before.keyed(Word::Version)
+        || number.measured(spot.text)
+    {
         return None;
     }
     let called = spot.before.keyed(Word::Call) && (7..=15).contains(&number.len());
-    if called && !number.range() || number.plausible() && number.telling() && (spot.before.near(Word::Phone) || spot.before.near(Word::Call)) {
+    if called && !number.range()
+        || number.plausible() && number.telling() && (spot.before.near(Word::Phone) || spot.before.near(Word::Call))
+    {
         return hit(number.end(), KEYED, weight::NEAR);
     }
     let behind = number.plausible() || (7..=13).contains(&number.len()) && !number.range();
@@ -77,7 +98,11 @@ pub(crate) fn whole(field: &[u8]) -> Option<&'static str> {
     let start = field.iter().position(u8::is_ascii_digit)?;
     let number = Number::read(field, start, false)?;
     let end = number.extended(field, number.end());
-    (number.start == 0 && end == field.len() && !number.is_date() && (number.plausible() || number.international && number.len() >= 8 || (9..=11).contains(&number.len()))).then_some(ROW)
+    (number.start == 0
+        && end == field.len()
+        && !number.is_date()
+        && (number.plausible() || number.international && number.len() >= 8 || (9..=11).contains(&number.len())))
+    .then_some(ROW)
 }
 
 #[cfg(test)]
@@ -87,10 +112,22 @@ mod tests {
     #[test]
     fn international() {
         for phone in [
-            "+49 170 1234567", "+44 (0)20 7946 0018", "+1-415-555-2671", "+1 (415) 555-2671 x123", "+33612345678", "+46 (0)8 123 456 78", "+358 40 1234567", "+8613812345678", "+31(0)20-1234567", "＋81 90-1234-5678",
-            "+45 70 72\n80 48", "+7 (495) 123-45-67",
+            "+49 170 1234567",
+            "+44 (0)20 7946 0018",
+            "+1-415-555-2671",
+            "+1 (415) 555-2671 x123",
+            "+33612345678",
+            "+46 (0)8 123 456 78",
+            "+358 40 1234567",
+            "+8613812345678",
+            "+31(0)20-1234567",
+            "＋81 90-1234-5678",
+            "+45 70 72\n80 48",
+            "+7 (495) 123-45-67",
         ] {
-            for text in [format!("x {phone} y"), format!("({phone})"), format!("tel:{phone}."), format!("电话：{phone}。")] {
+            for text in
+                [format!("x {phone} y"), format!("({phone})"), format!("tel:{phone}."), format!("电话：{phone}。")]
+            {
                 only(&text, "PHONE", phone);
             }
         }
@@ -119,7 +156,15 @@ mod tests {
 
     #[test]
     fn printed_forms() {
-        for phone in ["(415) 555-2671", "415-555-2671", "415.555.2671", "01 23 45 67 89", "090-1234-5678", "010-1234-5678", "(11) 91234-5678"] {
+        for phone in [
+            "(415) 555-2671",
+            "415-555-2671",
+            "415.555.2671",
+            "01 23 45 67 89",
+            "090-1234-5678",
+            "010-1234-5678",
+            "(11) 91234-5678",
+        ] {
             only(&format!("or {phone} then"), "PHONE", phone);
         }
         only("testdata630-596-1111", "PHONE", "630-596-1111");
@@ -128,8 +173,20 @@ mod tests {
     #[test]
     fn near_misses() {
         for text in [
-            "id 943 476 5919 or 9434765919", "OMB No. 1545-0008 PA 12345", "Table 3.0: 166 414 681 2860", "pages 131-317, 1947-2016", "published 1976-02-07", "UTC offset +07:00, 81%", "lat 65.777720, tile 4356/8357",
-            "110bcd25-a55d-453a-8046-1297901ea002", "size 17907106458 bytes in 636437319 blocks", "ISBN 978-0-921030-61-4", "+12", "order #50686520 shipped", "23/5 teams scored 36-76", "1+15555550100",
+            "id 943 476 5919 or 9434765919",
+            "OMB No. 1545-0008 PA 12345",
+            "Table 3.0: 166 414 681 2860",
+            "pages 131-317, 1947-2016",
+            "published 1976-02-07",
+            "UTC offset +07:00, 81%",
+            "lat 65.777720, tile 4356/8357",
+            "110bcd25-a55d-453a-8046-1297901ea002",
+            "size 17907106458 bytes in 636437319 blocks",
+            "ISBN 978-0-921030-61-4",
+            "+12",
+            "order #50686520 shipped",
+            "23/5 teams scored 36-76",
+            "1+15555550100",
         ] {
             nothing(text);
         }

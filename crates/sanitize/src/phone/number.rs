@@ -63,7 +63,16 @@ impl Number {
             return None;
         }
         let none = Group::default();
-        let mut number = Self { start, international: plus, digits: [0; DIGITS], len: 0, groups: [none; GROUPS], count: 0, plus, bracket };
+        let mut number = Self {
+            start,
+            international: plus,
+            digits: [0; DIGITS],
+            len: 0,
+            groups: [none; GROUPS],
+            count: 0,
+            plus,
+            bracket,
+        };
         let mut i = at;
         let mut sep = 0;
         let mut open = bracket;
@@ -123,7 +132,8 @@ impl Number {
         let rest = text[to..].iter().take(2).find(|b| **b != b' ');
         let word = text.get(to) == Some(&b' ') && rest.is_some_and(|b| b.is_ascii_alphabetic() || *b >= 0x80);
         // A new line that goes on as a list or date is no tail of a number.
-        let list = matches!(text.get(to), Some(b'.' | b':' | b'/' | b'%')) || text.get(to) == Some(&b')') && text[..to].iter().rev().take(6).all(|&b| b != b'(');
+        let list = matches!(text.get(to), Some(b'.' | b':' | b'/' | b'%'))
+            || text.get(to) == Some(&b')') && text[..to].iter().rev().take(6).all(|&b| b != b'(');
         enough || (word && before >= 6) || list || to - from > 8
     }
 
@@ -175,7 +185,9 @@ impl Number {
         let (lens, count) = self.lens();
         let year = |from: usize| matches!(crate::checks::number(&self.digits[from..from + 4]), 1800..=2199);
         let small = |from: usize, len: usize, max: u32| crate::checks::number(&self.digits[from..from + len]) <= max;
-        let same = count == 3 && self.groups[1].sep == self.groups[2].sep && matches!(self.groups[1].sep, b'-' | b'.' | b'/' | b' ');
+        let same = count == 3
+            && self.groups[1].sep == self.groups[2].sep
+            && matches!(self.groups[1].sep, b'-' | b'.' | b'/' | b' ');
         same && !self.plus
             && !self.bracket
             && match lens[..3] {
@@ -201,7 +213,8 @@ impl Number {
     pub(super) fn plausible(&self) -> bool {
         let (lens, count) = self.lens();
         let lens = &lens[..count];
-        let grouped = (2..=6).contains(&count) && lens.iter().all(|n| (1..=8).contains(n)) && lens[1..].iter().all(|&n| n >= 2);
+        let grouped =
+            (2..=6).contains(&count) && lens.iter().all(|n| (1..=8).contains(n)) && lens[1..].iter().all(|&n| n >= 2);
         let slash = self.groups().iter().skip(2).any(|g| g.sep == b'/');
         let dots = self.groups().iter().filter(|g| g.sep == b'.').count();
         let all_dots = dots == 0 || (dots == count - 1 && lens.iter().all(|&n| n >= 2) && count >= 3);
@@ -210,7 +223,11 @@ impl Number {
 
     /// More than two bare groups of digits: a bracket, a leading zero, three groups, or `555-0134`.
     pub(super) fn telling(&self) -> bool {
-        self.bracket || self.plus || self.digits[0] == b'0' || self.count >= 3 || (self.groups[0].len == 3 && self.groups[1].len == 4)
+        self.bracket
+            || self.plus
+            || self.digits[0] == b'0'
+            || self.count >= 3
+            || (self.groups[0].len == 3 && self.groups[1].len == 4)
     }
 
     /// Part of a decimal number, an amount, a path or a longer name.
@@ -218,14 +235,19 @@ impl Number {
         let back = self.start.checked_sub(1).map_or(b' ', |i| text[i]);
         let next = text.get(self.end()).copied().unwrap_or(b' ');
         let further = text.get(self.end() + 1).copied().unwrap_or(b' ');
-        matches!(back, b'.' | b'$' | b'%' | b'_' | b'-' | b'=' | b'/' | b'&' | b'#') || matches!(next, b'%' | b'_' | b'=') || (matches!(next, b',' | b'.' | b'/' | b':' | b'-') && further.is_ascii_digit())
+        matches!(back, b'.' | b'$' | b'%' | b'_' | b'-' | b'=' | b'/' | b'&' | b'#')
+            || matches!(next, b'%' | b'_' | b'=')
+            || (matches!(next, b',' | b'.' | b'/' | b':' | b'-') && further.is_ascii_digit())
     }
 
     /// NANP: `NXX-NXX-XXXX`, with dashes or dots.
     pub(super) fn nanp(&self) -> bool {
         let (lens, count) = self.lens();
         let area = self.digits[0] >= b'2' && self.digits[3] >= b'2';
-        lens[..count] == [3, 3, 4] && area && self.groups[1].sep == self.groups[2].sep && matches!(self.groups[1].sep, b'-' | b'.')
+        lens[..count] == [3, 3, 4]
+            && area
+            && self.groups[1].sep == self.groups[2].sep
+            && matches!(self.groups[1].sep, b'-' | b'.')
     }
 
     /// One of the national forms that need no keyword.
@@ -240,7 +262,9 @@ impl Number {
             [2, 2, 2, 2, 2] => zero && (seps(b' ') || seps(b'.') || seps(b'-')),
             [2..=4, 2..=4, 4] => zero && seps(b'-') && matches!(self.len, 10 | 11),
             [3..=5, n] if self.bracket => zero && (4..=8).contains(&n),
-            [1, 3, 3, 4] => self.digits[0] == b'1' && (seps(b'-') || seps(b'.')) && self.digits[1] >= b'2' && self.digits[4] >= b'2',
+            [1, 3, 3, 4] => {
+                self.digits[0] == b'1' && (seps(b'-') || seps(b'.')) && self.digits[1] >= b'2' && self.digits[4] >= b'2'
+            }
             _ => false,
         }
     }
@@ -276,7 +300,9 @@ fn gap(text: &[u8], at: usize, open: bool) -> Option<(usize, u8)> {
             }
             b'\r' => {}
             b'\n' if lines == 0 => lines += 1,
-            b'(' if !open && text.get(i + 1).is_some_and(u8::is_ascii_digit) && text[i + 1..].iter().take(6).any(|&b| b == b')') => {}
+            b'(' if !open
+                && text.get(i + 1).is_some_and(u8::is_ascii_digit)
+                && text[i + 1..].iter().take(6).any(|&b| b == b')') => {}
             b')' if open => {}
             _ => return None,
         }

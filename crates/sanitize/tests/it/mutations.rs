@@ -43,9 +43,16 @@ fn dashes() {
 
 #[test]
 fn full_width_and_other_digits() {
-    check(|value| value.chars().map(|c| if c.is_ascii_alphanumeric() { char::from_u32(c as u32 + 0xFEE0).unwrap() } else { c }).collect());
+    check(|value| {
+        value
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { char::from_u32(c as u32 + 0xFEE0).unwrap() } else { c })
+            .collect()
+    });
     for zero in ['٠', '०', '๐'] {
-        check(|value| value.chars().map(|c| c.to_digit(10).map_or(c, |d| char::from_u32(zero as u32 + d).unwrap())).collect());
+        check(|value| {
+            value.chars().map(|c| c.to_digit(10).map_or(c, |d| char::from_u32(zero as u32 + d).unwrap())).collect()
+        });
     }
 }
 
@@ -65,7 +72,14 @@ fn line_breaks() {
 
 #[test]
 fn escapes() {
-    for text in ["jo%40example.org", "jo&#64;example.org", "jo\\u0040example.org", "jo\u{200b}@example.org", "ｊｏ＠ｅｘａｍｐｌｅ．ｏｒｇ", "jo@exam\u{ad}ple.org"] {
+    for text in [
+        "jo%40example.org",
+        "jo&#64;example.org",
+        "jo\\u0040example.org",
+        "jo\u{200b}@example.org",
+        "ｊｏ＠ｅｘａｍｐｌｅ．ｏｒｇ",
+        "jo@exam\u{ad}ple.org",
+    ] {
         assert_eq!(found(&format!("to {text} now")), [("EMAIL", text)]);
     }
 }

@@ -11,7 +11,10 @@ fn a_token_stands_for_each_value() {
     let text = "Jo <jo@example.org>, again JO@example.org, card 4111 1111 1111 1111.";
     let clean = sanitize(text, &key()).unwrap();
     assert_eq!(clean.found.len(), 2);
-    assert_eq!(clean.counts.iter().map(|(k, n)| (*k, *n)).collect::<Vec<_>>(), [(Kind::Email, 2), (Kind::CreditCard, 1)]);
+    assert_eq!(
+        clean.counts.iter().map(|(k, n)| (*k, *n)).collect::<Vec<_>>(),
+        [(Kind::Email, 2), (Kind::CreditCard, 1)]
+    );
     let (mail, card) = (&clean.found[0], &clean.found[1]);
     assert_eq!((mail.value.as_str(), mail.normal.as_str(), mail.times), ("jo@example.org", "jo@example.org", 2));
     assert_eq!(clean.text, format!("Jo <{0}>, again {0}, card {1}.", mail.token, card.token));
@@ -55,7 +58,14 @@ fn every_rule_is_documented() {
 
 #[test]
 fn spans_name_listed_rules() {
-    for text in ["jo@example.org", "tel 030 1234567", "DE89370400440532013000", "born 1985-07-15", "password: hunter2", "https://a:b@example.org"] {
+    for text in [
+        "jo@example.org",
+        "tel 030 1234567",
+        "DE89370400440532013000",
+        "born 1985-07-15",
+        "password: hunter2",
+        "https://a:b@example.org",
+    ] {
         for span in scan(text) {
             assert!(rules().iter().any(|rule| rule.name == span.rule && rule.kind == span.kind), "{}", span.rule);
         }

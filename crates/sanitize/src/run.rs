@@ -80,8 +80,9 @@ impl Run {
             }
             run.groups[run.count] = Group { from: small(from), to: small(run.len), sep, start: at - len };
             run.count += 1;
-            // A word of more than five letters is prose, not a part of a number.
-            let word = letters == run.len - from && letters > 5 && run.count > 1;
+            // A word of more than five letters is prose, not a part of a number; behind digits, one of three small ones.
+            let small = letters > 2 && run.signs[0].is_ascii_digit() && text[at - len].is_ascii_lowercase();
+            let word = letters == len && run.count > 1 && (letters > 5 || small);
             if run.cut || word {
                 break;
             }

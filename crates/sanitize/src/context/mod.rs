@@ -126,7 +126,10 @@ impl Keywords {
         let seen = &mut self.seen;
         LEXICON.each(&self.plain, text, |words, _, end| {
             let value = link(text, end, at);
-            seen.extend(words.iter().map(|&word| Seen { word, end, value }));
+            // The next line's number is not the thing's.
+            let broken = value > end && text[end..value].contains(&b'\n');
+            let at = |word| if broken && matches!(word, Word::Thing | Word::Version) { end } else { value };
+            seen.extend(words.iter().map(|&word| Seen { word, end, value: at(word) }));
         });
     }
 }

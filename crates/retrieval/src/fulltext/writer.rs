@@ -10,6 +10,7 @@ use tantivy::indexer::{IndexWriterOptions, NoMergePolicy};
 use tantivy::{Index, IndexSettings, TantivyDocument, Term};
 
 use super::analyzer::{self, Analyzer};
+use super::reader::OpenFailure;
 use super::{Fields, schema};
 use crate::analysis::Language;
 use crate::key::ChunkKey;
@@ -29,14 +30,19 @@ pub(crate) struct TextWriter {
 
 impl TextWriter {
     /// An empty index in the new folder `dir`, or one that begins as `previous` is.
-    pub(crate) fn create(dir: &Path, previous: Option<&Path>) -> tantivy::Result<Self> {
+    pub(crate) fn create(dir: &Path, previous: Option<&Path>) -> Result<Self, OpenFailure> {
         bastion_host::files::create_private_dir(dir)?;
         let (schema, fields) = schema();
         let index = match previous {
             None => Index::create(MmapDirectory::open(dir)?, schema, IndexSettings::default())?,
             Some(previous) => {
                 link_all(previous, dir)?;
-                Index::open(MmapDirectory::open(dir)?)?
+                let index = Index::open(MmapDirectory::open(dir)?)?;
+                // The library's merging threads end the process where they meet damage.
+                if let Some(damaged) = index.validate_checksum()?.into_iter().min() {
+                    return Err(OpenFailure::Checksum(damaged));
+                }
+                index
             }
         };
         index.tokenizers().register(analyzer::NAME, Analyzer);

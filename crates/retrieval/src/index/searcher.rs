@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{Best, Filter, IndexError, SearchError, TEXT, check_format};
-use crate::fulltext::{OpenFailure, TextReader};
+use super::{Best, Filter, IndexError, SearchError, TEXT, check_format, text_failure};
+use crate::fulltext::TextReader;
 use crate::key::{ChunkKey, ModelTag};
 use crate::vectors::{self, Vectors};
 
@@ -39,13 +39,7 @@ impl Searcher {
     pub fn open(dir: &Path) -> Result<Self, IndexError> {
         check_format(dir)?;
         let text_dir = dir.join(TEXT);
-        let text = TextReader::open(&text_dir).map_err(|failure| match failure {
-            OpenFailure::Tantivy(source) => IndexError::Text { dir: text_dir, source },
-            OpenFailure::Checksum(file) => {
-                IndexError::Damaged { path: text_dir.join(file), what: "its checksum is another" }
-            }
-            OpenFailure::Unfinished => IndexError::Damaged { path: text_dir, what: "it is not as it was finished" },
-        })?;
+        let text = TextReader::open(&text_dir).map_err(|failure| text_failure(&text_dir, failure))?;
         Ok(Self { text, vectors: Vectors::open(dir, vectors::FILE)? })
     }
 

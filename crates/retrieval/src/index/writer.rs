@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FORMAT, IndexError, TEXT, check_format, format};
+use super::{FORMAT, IndexError, TEXT, check_format, format, text_failure};
 use crate::analysis::Language;
 use crate::fulltext::TextWriter;
 use crate::key::{ChunkKey, ModelTag};
@@ -39,7 +39,7 @@ impl IndexWriter {
         let vectors = VectorsWriter::create(dir, previous)?;
         let text_dir = dir.join(TEXT);
         let text = TextWriter::create(&text_dir, previous.map(|previous| previous.join(TEXT)).as_deref());
-        let text = text.map_err(|source| IndexError::Text { dir: text_dir, source })?;
+        let text = text.map_err(|failure| text_failure(&text_dir, failure))?;
         Ok(Self { dir: dir.to_owned(), text, vectors, failure: None })
     }
 
@@ -107,7 +107,7 @@ impl IndexWriter {
         self.text.finish().map_err(|source| IndexError::Text { dir: text_dir, source })?;
         self.vectors.finish(&self.dir.join(vectors::FILE))?;
         let path = self.dir.join(FORMAT);
-        let format = format(self.dir.join(vectors::FILE).exists());
+        let format = format(&self.dir, self.dir.join(vectors::FILE).exists())?;
         let written = bastion_host::files::replace(&path, format.as_bytes(), bastion_host::files::PRIVATE_FILE);
         written
             .and_then(|()| bastion_host::files::sync_parent(&self.dir))

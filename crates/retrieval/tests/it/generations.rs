@@ -186,7 +186,7 @@ fn what_was_not_finished_is_not_opened() {
 fn another_format_is_named_and_not_built_upon() {
     let mut home = Home::new();
     let dir = home.generation(None, |writer| writer.add(key(0, 0), None, "alpha"));
-    std::fs::write(dir.join("format"), "index-0").unwrap();
+    std::fs::write(dir.join("format"), "index-0\nvectors\n").unwrap();
     assert!(matches!(Searcher::open(&dir), Err(IndexError::OtherFormat { found, .. }) if found == "index-0"));
     assert!(matches!(IndexWriter::create(&home.fresh(), Some(&dir)), Err(IndexError::OtherFormat { .. })));
 }
@@ -202,7 +202,9 @@ fn a_cut_or_changed_file_is_an_error_and_never_a_panic() {
             writer.add_vector(key(doc, 0), &random.vector(4));
         }
     });
+    let answer = ask(&Searcher::open(&dir).unwrap(), "wing \"boundary layer\"");
     let whole = files(&dir);
+    let (mut refused, mut all) = (0, 0);
     for (path, bytes) in &whole {
         let mut damages = vec![Vec::new(), bytes[..bytes.len() / 2].to_vec(), bytes[..bytes.len() - 1].to_vec()];
         damages.extend([1, 3, 7, 9].map(|part| {
@@ -213,23 +215,20 @@ fn a_cut_or_changed_file_is_an_error_and_never_a_panic() {
         for damaged in damages {
             std::fs::remove_file(path).unwrap();
             std::fs::write(path, &damaged).unwrap();
-            // A change that does not matter (a space in JSON) may pass; then the answers must be the same.
-            if let Ok(searcher) = Searcher::open(&dir) {
-                assert_eq!(searcher.windows(), 200, "{}", path.display());
-                ask(&searcher, "wing \"boundary layer\"");
+            // What the library notes of its own version at a file's end says nothing of the content and may pass.
+            match Searcher::open(&dir) {
+                Ok(searcher) => assert_eq!(ask(&searcher, "wing \"boundary layer\""), answer, "{}", path.display()),
+                Err(_) => assert!(IndexWriter::create(&home.fresh(), Some(&dir)).is_err(), "{}", path.display()),
             }
-            let next = home.fresh();
-            if let Ok(mut writer) = IndexWriter::create(&next, Some(&dir)) {
-                writer.remove_doc(1);
-                let _ = writer.finish();
-            }
+            refused += u32::from(Searcher::open(&dir).is_err());
+            all += 1;
         }
         std::fs::remove_file(path).unwrap();
-        if !path.ends_with(".managed.json") {
-            assert!(Searcher::open(&dir).is_err(), "without {}", path.display());
-        }
+        assert!(Searcher::open(&dir).is_err(), "without {}", path.display());
+        assert!(IndexWriter::create(&home.fresh(), Some(&dir)).is_err(), "without {}", path.display());
         std::fs::write(path, bytes).unwrap();
     }
+    assert!(all > 60 && all - refused <= 2, "{refused} of {all} refused");
     assert_eq!(Searcher::open(&dir).unwrap().windows(), 200);
 }
 

@@ -223,7 +223,7 @@ pub(crate) struct Search {
     #[arg(value_name = "QUERY", required = true, num_args = 1..)]
     pub(crate) query: Vec<String>,
     /// How many passages, 1 to 50
-    #[arg(short, default_value_t = 5)]
+    #[arg(short, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub(crate) k: u32,
     #[command(flatten)]
     pub(crate) remote: Remote,

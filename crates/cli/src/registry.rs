@@ -111,7 +111,7 @@ pub(crate) fn resolve(named: &Path, out: Option<&Path>) -> Result<Agent> {
     let path = manifest_of(named);
     let canonical = path.canonicalize().with_context(|| format!("{}", path.display()))?;
     let bytes = files::read_capped(&canonical, 1 << 20).with_context(|| format!("{}", path.display()))?;
-    let parsed = manifest::parse(&bytes).map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
+    let parsed = manifest::parse(&bytes).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     let manifest = parsed.manifest();
     if let Some(known) = all()?.into_iter().find(|agent| agent.manifest == canonical && out.is_none()) {
         return Ok(Agent { id: manifest.id.to_string(), owner: manifest.owner_host.clone(), ..known });

@@ -197,6 +197,9 @@ fn stage_line(report: &StageReport) -> String {
             }
         }
     }
+    if report.status.ends_run() {
+        line.push_str(&format!(" {}", styled("31", report.status.as_str())));
+    }
     if report.status == StageStatus::Skipped {
         let reason = report.details.get("reason").and_then(|reason| reason.as_str()).unwrap_or("nothing to do");
         line.push_str(&format!(" skipped: {reason}"));

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Error;
-use bastion_trust::Refused;
+use bastion_trust::{RefusalCode, Refused};
 
 /// What went wrong, where the exit status is not simply 1 (manifest.md §7).
 #[derive(Debug)]
@@ -31,7 +31,17 @@ impl std::error::Error for Exit {}
 
 impl From<&Refused> for Exit {
     fn from(refused: &Refused) -> Self {
-        Self::Refused(format!("{}: the gate refuses it ({}): {}", refused.path.display(), refused.code, refused.detail))
+        let path = refused.path.display();
+        let mend = match refused.code {
+            RefusalCode::Unsigned | RefusalCode::BadSignature => {
+                format!(". If what it says is meant: bastion sign {path}")
+            }
+            RefusalCode::NotChained => {
+                ". Was it signed on another machine, or under another BASTION_STATE_DIR?".to_owned()
+            }
+            _ => String::new(),
+        };
+        Self::Refused(format!("{path}: the gate refuses it ({}): {}{mend}", refused.code, refused.detail))
     }
 }
 
@@ -51,8 +61,21 @@ pub(crate) fn exit_code(result: Result<ExitCode, Error>) -> ExitCode {
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS; // whoever reads us (head, a pager) has seen enough
     }
-    eprintln!("bastion: {error:#}");
+    eprintln!("bastion: {}", told(&error));
     ExitCode::from(status)
+}
+
+/// The error and its causes, each said once: many errors name their cause themselves.
+fn told(error: &Error) -> String {
+    error.chain().fold(String::new(), |mut text, cause| {
+        let cause = cause.to_string();
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+        text
+    })
 }
 
 fn is_broken_pipe(error: &Error) -> bool {

@@ -84,6 +84,8 @@ struct Latest {
     recipient: String,
     /// The generation that it holds.
     generation: String,
+    /// Tells the signing key from another: the beginning of its file's SHA-256.
+    signer: String,
 }
 
 fn io_at(path: &Path) -> impl FnOnce(io::Error) -> SealError + '_ {
@@ -102,12 +104,15 @@ pub(crate) fn seal(
     let recipient: age::x25519::Recipient = settings.recipient.parse().map_err(|why| SealError::Recipient { why })?;
     let dir = draft.layout().seal();
     files::create_private_dir(&dir).map_err(io_at(&dir))?;
+    let key_file = files::read_capped(key, 1 << 16).map_err(io_at(key))?;
+    let signer: String = Sha256::digest(&key_file)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let mut tally = Tally { seen: 1, ..Tally::default() };
     let current = |digest: String| Latest {
         digest,
         manifest_digest: manifest_digest.to_owned(),
         recipient: settings.recipient.clone(),
         generation: draft.generation().unwrap_or_default().to_owned(),
+        signer: signer.clone(),
     };
     let latest = latest(&dir);
     if let Some(latest) = &latest
@@ -124,8 +129,9 @@ pub(crate) fn seal(
     let made = write_bundle(&temporary, &recipient, manifest_digest, draft);
     let result = made.and_then(|digest| {
         let (bundle, signature) = (dir.join(format!("{digest}.age")), dir.join(format!("{digest}.sig")));
-        let same =
-            latest.as_ref().is_some_and(|latest| latest.digest == digest && latest.recipient == settings.recipient);
+        let same = latest.as_ref().is_some_and(|latest| {
+            latest.digest == digest && latest.recipient == settings.recipient && latest.signer == signer
+        });
         if same && bundle.exists() && signature.exists() {
             tally.unchanged = 1;
             return note_latest(&dir, &current(digest));

@@ -69,7 +69,7 @@ pub(crate) fn payload(args: &args::ManifestArg) -> Result<ExitCode> {
     let path = registry::manifest_of(&args.manifest);
     let bytes = files::read_capped(&path, MAX_MANIFEST_BYTES as u64).with_context(|| format!("{}", path.display()))?;
     let payload =
-        bastion_trust::payload(&bytes).map_err(|error| Exit::Refused(format!("{}:{error}", path.display())))?;
+        bastion_trust::payload(&bytes).map_err(|error| Exit::Refused(format!("{}: {error}", path.display())))?;
     std::io::stdout().lock().write_all(&payload)?;
     Ok(ExitCode::SUCCESS)
 }

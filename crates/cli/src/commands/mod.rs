@@ -14,6 +14,7 @@ mod service;
 mod sweep;
 mod up;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -56,7 +57,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Eval(args) => models::eval(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut command(), "bastion", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command(), "bastion", &mut script);
+            std::io::stdout().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
     }

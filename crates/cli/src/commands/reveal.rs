@@ -32,7 +32,8 @@ pub(crate) fn reveal(args: &args::Reveal) -> Result<ExitCode> {
 
 fn find(vaults: &[Vault], token: &str) -> Result<Option<Revealed>> {
     for vault in vaults {
-        if let Some(found) = vault.reveal(token)? {
+        if let Some(mut found) = vault.reveal(token)? {
+            found.docs.retain(|doc| doc.as_bytes() != &[0; 32]); // where names are kept: no document
             return Ok(Some(found));
         }
     }

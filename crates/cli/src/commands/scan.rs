@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args;
 use crate::terminal::{print_line, printable, styled};
+use crate::words::Exit;
 
 /// One row of `--jsonl` input.
 #[derive(Deserialize)]
@@ -44,6 +45,11 @@ pub(crate) fn scan(args: &args::Scan) -> Result<ExitCode> {
     match &args.file {
         Some(path) => bytes = std::fs::read(path).with_context(|| format!("{}", path.display()))?,
         None => drop(stdin().lock().read_to_end(&mut bytes).context("standard input")?),
+    }
+    if bytes.contains(&0) {
+        return Err(
+            Exit::Usage("this is not text; `bastion up` reads such files and hides what is in them".into()).into()
+        );
     }
     let text = String::from_utf8_lossy(&bytes);
     let spans = bastion_sanitize::scan(&text);

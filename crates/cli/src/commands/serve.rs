@@ -18,6 +18,10 @@ use crate::words::Exit;
 
 /// `bastion serve MANIFEST`.
 pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode> {
+    let manifest = registry::manifest_of(&args.manifest);
+    if !manifest.is_file() {
+        return Err(Exit::Usage(format!("{} is no manifest", manifest.display())).into());
+    }
     let tls = super::client::tls_files(&args.tls)?;
     let bind = args.bind.clone().map_or_else(settings::bind, |bind| Ok(Some(bind)))?;
     let bind = bind
@@ -25,7 +29,7 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode> {
         .parse()
         .map_err(|error| Exit::Usage(format!("--bind: {error}")))?;
     let gate = Arc::new(settings::gate(Some(&tls.ca))?);
-    let out = match gate.judge(&args.manifest, args.allow_unsigned) {
+    let out = match gate.judge(&manifest, args.allow_unsigned) {
         Ok(admitted) => {
             warn(&admitted);
             args.out.clone().unwrap_or_else(|| admitted.default_out())
@@ -41,7 +45,7 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let config =
         ServeConfig { out: out.clone(), bind, port_file: args.port_file.clone(), tls, notices: NoticeSink::stderr() };
-    let policy = LivePolicy::new(gate, args.manifest.clone(), args.allow_unsigned);
+    let policy = LivePolicy::new(gate, manifest, args.allow_unsigned);
     let running = Endpoint::start(config, policy, settings::search_embedder(&out)?, Arc::new(SystemClock))?;
     eprintln!("bastion: listening at {}", running.address());
     while stop.requested().is_none() {

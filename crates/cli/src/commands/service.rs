@@ -51,7 +51,9 @@ pub(crate) fn service(args: Service) -> Result<ExitCode> {
 }
 
 fn unit(manifest: &Path, platform: Platform) -> Result<Unit> {
-    let admitted = settings::gate(None)?.judge(manifest, false).map_err(|refused| Exit::from(&refused))?;
+    let admitted = settings::gate(None)?
+        .judge(&crate::registry::manifest_of(manifest), false)
+        .map_err(|refused| Exit::from(&refused))?;
     let home = std::env::home_dir().context("HOME is not set")?;
     let account = Account { home, uid: rustix::process::getuid().as_raw() };
     let agent = Agent::of(&admitted, std::env::current_exe()?, &account);
@@ -63,7 +65,7 @@ fn known_unit(manifest: &Path) -> Result<Unit> {
     let path =
         crate::registry::manifest_of(manifest).canonicalize().with_context(|| format!("{}", manifest.display()))?;
     let bytes = bastion_host::files::read_capped(&path, 1 << 20).with_context(|| format!("{}", path.display()))?;
-    let parsed = bastion_trust::parse(&bytes).map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
+    let parsed = bastion_trust::parse(&bytes).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     let home = std::env::home_dir().context("HOME is not set")?;
     let account = Account { home, uid: rustix::process::getuid().as_raw() };
     let agent =

@@ -13,6 +13,7 @@ use bastion_trust::manifest::Stage;
 use bastion_trust::{Admitted, BUILTIN_EXCLUDES, Standing};
 
 use crate::args;
+use crate::registry;
 use crate::settings;
 use crate::terminal::{Bars, Style, Teller, print_line};
 use crate::words::Exit;
@@ -21,7 +22,7 @@ use crate::words::Exit;
 pub(crate) fn sweep(args: &args::Sweep) -> Result<ExitCode> {
     let style = Style::from(&args.output);
     let wanted = SweepSettings {
-        manifest: args.manifest.clone(),
+        manifest: registry::manifest_of(&args.manifest),
         out: args.out.clone(),
         once: args.once,
         allow_unsigned: args.allow_unsigned,
@@ -38,6 +39,7 @@ pub(crate) fn stage(stage: Stage, args: &args::Stage) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let Some(manifest) = args.manifest.clone() else { return Err(Exit::Usage("name the manifest".into()).into()) };
+    let manifest = registry::manifest_of(&manifest);
     let wanted = SweepSettings { manifest, out: args.out.clone(), once: true, allow_unsigned: args.allow_unsigned };
     let runner = settings::stages(args.accept_empty, args.uncaged)?;
     let gate = settings::gate(args.ca.as_deref())?;

@@ -5,6 +5,7 @@
 
 mod machine;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,13 +47,20 @@ pub(crate) fn up(args: &args::Up) -> Result<ExitCode> {
     let bind: BindAddr = args.bind.parse().map_err(|error| Exit::Usage(format!("--bind: {error}")))?;
     let mut runner = settings::stages(args.accept_empty, args.uncaged)?;
     runner.vaults.make_in_home = true;
+    // From here on a signal lets what was begun be finished: no manifest is left without its signature.
+    let stop = stop_on_signals()?;
     let machine = Machine::ensure(&SystemClock)?;
     let gate = Arc::new(settings::gate(None)?);
-    let sites = args.folders.iter().map(|folder| prepare(folder, &machine, &gate)).collect::<Result<Vec<_>>>()?;
+    let mut folders = args.folders.clone();
+    let mut seen = HashSet::new();
+    folders.retain(|folder| seen.insert(folder.canonicalize().unwrap_or_else(|_| folder.clone())));
+    let sites = folders.iter().map(|folder| prepare(folder, &machine, &gate)).collect::<Result<Vec<_>>>()?;
+    if !args.once {
+        sites.iter().try_for_each(refuse_second)?;
+    }
     if style == Style::Words {
         sites.iter().filter(|site| site.new).for_each(introduce);
     }
-    let stop = stop_on_signals()?;
     let endpoints = if args.once { Vec::new() } else { serve(&sites, &machine, &gate, &bind)? };
     let turn = Mutex::new(());
     let ended: Vec<Result<u8>> = std::thread::scope(|threads| {
@@ -137,10 +145,21 @@ fn prepare(folder: &Path, machine: &Machine, gate: &Gate) -> Result<Site> {
     Ok(Site { folder, agent, new })
 }
 
+/// A folder has one endpoint of `up`: a second one would take the first one's place in the registry.
+fn refuse_second(site: &Site) -> Result<()> {
+    match site.agent.endpoint() {
+        Some(at) if site.agent.process.as_ref() != Some(&ProcessIdentity::current()) => {
+            let pid = site.agent.process.as_ref().map_or(0, |process| process.pid);
+            Err(Exit::Held(format!("{} is served already at {at} by process {pid}", site.folder.display())).into())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn introduce(site: &Site) {
     print_line(&format!(
         "{} is now the agent `{}`: {}\n  What is prepared lies in {}. A program that syncs this folder would receive it: plain text of\n  \
-         every file among it. If that is not wanted, exclude .agent there, or sweep with --out elsewhere. Serve a folder\n  from one machine only.",
+         every file among it. If that is not wanted, exclude .agent there, or use `bastion sweep` and `bastion serve` with\n  --out in the place of `up`. Serve a folder from one machine only.",
         site.folder.display(),
         site.agent.id,
         site.agent.manifest.display(),
@@ -212,7 +231,7 @@ impl Loop<'_> {
 
     /// The exact commands, once the first sweep is over.
     fn explain(&self) {
-        let (Some(endpoint), Style::Words) = (self.endpoint, self.style) else { return };
+        let (Some(endpoint), Style::Words, None) = (self.endpoint, self.style, self.stop.requested()) else { return };
         let folder = shell_word(&self.site.folder.display().to_string());
         let until =
             jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().saturating_add(jiff::Span::new().days(30));

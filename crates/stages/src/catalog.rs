@@ -76,9 +76,7 @@ pub(crate) fn catalog(
     progress: &dyn Progress,
     clock: &dyn Clock,
 ) -> Result<Tally, StageError> {
-    let mut tally = Tally::default();
-    let paths = draft.paths()?;
-    tally.seen = paths.len() as u64;
+    let mut tally = Tally { seen: draft.path_count()?, ..Tally::default() };
     let made_by = format!("{} {}", bastion_sanitize::FINGERPRINT, summarizer.map_or("", Summarizer::model));
     let made = draft.meta("catalog")?.as_deref() == Some(&made_by);
     if !draft.is_changed() && made {
@@ -87,6 +85,7 @@ pub(crate) fn catalog(
         return Ok(tally);
     }
     progress.begin(Stage::Catalog, Some(tally.seen));
+    let paths = draft.paths()?;
     summarize_docs(draft, summarizer, &mut tally)?;
     let docs: HashMap<DocId, DocRow> = draft.docs()?.into_iter().map(|row| (row.known.doc, row)).collect();
     let mut names =

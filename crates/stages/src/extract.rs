@@ -100,7 +100,8 @@ fn pending(
         extracts.load().map_err(StageError::io(draft.layout().extract()))?;
         stale.extend(wanted.into_iter().map(|row| row.known.doc).filter(|doc| extracts.row(doc, print).is_none()));
     }
-    let mut rows = draft.paths()?;
+    // Loading every path costs more than all else in a sweep with nothing to do.
+    let mut rows = if stale.is_empty() { draft.paths_to_read(max_bytes)? } else { draft.paths()? };
     rows.retain(|row| match row.status {
         PathStatus::Pending => true,
         PathStatus::Ok => row.bytes > max_bytes || row.doc.is_none_or(|doc| stale.contains(&doc)),

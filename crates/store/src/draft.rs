@@ -114,6 +114,19 @@ impl Draft {
         self.all(&sql, &[], PathRow::read)
     }
 
+    /// The paths that are not read, and those of files larger than `max_bytes`, in order.
+    pub fn paths_to_read(&self, max_bytes: u64) -> Result<Vec<PathRow>, StoreError> {
+        let sql =
+            format!("SELECT {} FROM path WHERE status <> 'ok' OR bytes > ?1 ORDER BY root, path", PathRow::COLUMNS);
+        self.all(&sql, &[&i64::try_from(max_bytes).unwrap_or(i64::MAX)], PathRow::read)
+    }
+
+    /// How many paths there are.
+    pub fn path_count(&self) -> Result<u64, StoreError> {
+        let count = self.rows.query_row("SELECT count(*) FROM path", [], |row| row.get::<_, i64>(0));
+        count.map(i64::cast_unsigned).map_err(failed(&self.rows_path))
+    }
+
     /// The document of this id.
     pub fn doc(&self, doc: &DocId) -> Result<Option<DocRow>, StoreError> {
         self.rows

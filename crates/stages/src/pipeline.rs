@@ -234,6 +234,10 @@ impl<'a> Run<'a> {
 
     fn commit(mut self) -> Result<(), StageError> {
         self.forget_orphans()?;
+        // A bundle that this run made must outlive the word of an earlier one that there should be none.
+        if self.sealed && self.draft.meta(BUNDLES)?.as_deref() == Some(DROP) {
+            self.draft.set_meta(BUNDLES, KEEP)?;
+        }
         if self.draft.is_changed() {
             // A text that changed and was not cut again must not be found by what it said before.
             for row in self.draft.docs_cut_from_old_text()? {
@@ -241,7 +245,7 @@ impl<'a> Run<'a> {
                 self.draft.forget_chunks(row.ord)?;
             }
             // What left the folder is still in a bundle that nobody renews: it leaves too.
-            let bundles = if self.removed > 0 && !self.sealed { "drop" } else { "keep" };
+            let bundles = if self.removed > 0 && !self.sealed { DROP } else { KEEP };
             self.draft.set_meta(BUNDLES, bundles)?;
         }
         self.index.finish(&mut self.draft)?;
@@ -281,6 +285,10 @@ fn refuse_foreign(out: &Path, admitted: &Admitted) -> Result<(), StageError> {
 
 /// Keeps in the rows what is to become of older bundles, so that a crash after the commit does not forget it.
 pub(crate) const BUNDLES: &str = "bundles";
+/// They hold what left the folder.
+pub(crate) const DROP: &str = "drop";
+/// The latest one stays.
+const KEEP: &str = "keep";
 
 fn why_skipped(stage: Stage) -> &'static str {
     match stage {

@@ -5,7 +5,7 @@
 use bastion_private::{ExtractStore, Vault};
 use bastion_store::{Committed, Layout};
 
-use crate::pipeline::BUNDLES;
+use crate::pipeline::{BUNDLES, DROP};
 use crate::{StageError, catalog, seal};
 
 /// Writes every file that is made from the generation, and removes what is no longer part of it from every store.
@@ -19,7 +19,7 @@ pub(crate) fn publish(
     let live = committed.docs()?;
     extracts.finish(&live, &committed.doc_paths()?).map_err(StageError::io(layout.extract()))?;
     vault.sweep_out(|doc| *doc == catalog::NAMES || live.contains(doc))?;
-    if committed.meta(BUNDLES)?.as_deref() == Some("drop") {
+    if committed.meta(BUNDLES)?.as_deref() == Some(DROP) {
         seal::remove_all(&layout.seal()).map_err(StageError::io(layout.seal()))?;
     }
     seal::prune(&layout.seal()).map_err(StageError::io(layout.seal()))?;

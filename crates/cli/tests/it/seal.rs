@@ -88,6 +88,12 @@ fn a_bundle_holds_the_sanitized_text_and_opens_for_its_owner() {
     std::fs::remove_file(sealed.folder.join("a.md")).unwrap();
     sealed.machine.swept(&sealed.folder).ok();
     assert_eq!(files(&sealed.folder.join(".agent/seal")).len(), 0);
+
+    // Who seals again, with nothing else changed, has a bundle again.
+    for _ in 0..2 {
+        sealed.sweep(true).ok();
+        sealed.bundle();
+    }
 }
 
 #[test]

@@ -94,6 +94,11 @@ pub(crate) fn all() -> Result<Vec<Agent>> {
     Ok(agents)
 }
 
+/// What is kept of the agent with this manifest (canonical), if anything is.
+pub(crate) fn known(manifest: &Path) -> Result<Option<Agent>> {
+    Ok(all()?.into_iter().find(|agent| agent.manifest == manifest))
+}
+
 /// The agent of the folder we stand in, or of one above it.
 pub(crate) fn here() -> Result<Option<Agent>> {
     let here = std::env::current_dir()?;
@@ -113,7 +118,7 @@ pub(crate) fn resolve(named: &Path, out: Option<&Path>) -> Result<Agent> {
     let bytes = files::read_capped(&canonical, 1 << 20).with_context(|| format!("{}", path.display()))?;
     let parsed = manifest::parse(&bytes).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     let manifest = parsed.manifest();
-    if let Some(known) = all()?.into_iter().find(|agent| agent.manifest == canonical && out.is_none()) {
+    if let (Some(known), None) = (known(&canonical)?, out) {
         return Ok(Agent { id: manifest.id.to_string(), owner: manifest.owner_host.clone(), ..known });
     }
     let folder = canonical.parent().context("it lies in no folder")?;

@@ -1,5 +1,6 @@
 //! The one place where errors become words, a hint and an exit status.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Error;
@@ -29,10 +30,11 @@ impl std::fmt::Display for Exit {
 
 impl std::error::Error for Exit {}
 
-impl From<&Refused> for Exit {
-    fn from(refused: &Refused) -> Self {
-        let path = refused.path.display();
-        let mend = match refused.code {
+impl Exit {
+    /// The gate refused `manifest`; with the mend, where there is one.
+    pub(crate) fn refused(manifest: &Path, code: RefusalCode, detail: &str) -> Self {
+        let path = manifest.display();
+        let mend = match code {
             RefusalCode::Unsigned | RefusalCode::BadSignature => {
                 format!(". If what it says is meant: bastion sign {path}")
             }
@@ -41,7 +43,13 @@ impl From<&Refused> for Exit {
             }
             _ => String::new(),
         };
-        Self::Refused(format!("{path}: the gate refuses it ({}): {}{mend}", refused.code, refused.detail))
+        Self::Refused(format!("{path}: the gate refuses it ({code}): {detail}{mend}"))
+    }
+}
+
+impl From<&Refused> for Exit {
+    fn from(refused: &Refused) -> Self {
+        Self::refused(&refused.path, refused.code, &refused.detail)
     }
 }
 

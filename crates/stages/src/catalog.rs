@@ -128,15 +128,13 @@ pub(crate) fn catalog(
 
 /// All that a card is made of, as one number: where it is the same, so is the card. A piece's name says its content.
 fn print(path: &PathRow, doc: Option<&DocRow>, shown: &str, root: Option<&str>) -> i64 {
-    use sha2::Digest;
     let of_doc = doc.map(|row| {
         let known = &row.known;
         let first = (&known.mime, &known.status, &known.reason, &known.pages, &known.lang);
         (first, &row.piece, row.chars, &row.title, &row.hidden, &row.summary)
     });
     let of_path = (path.doc, path.bytes, path.mtime_ns, path.status.as_str(), &path.reason);
-    let digest = sha2::Sha256::digest(json(&(shown, root, of_path, of_doc)));
-    i64::from_be_bytes(std::array::from_fn(|at| digest[at]))
+    crate::chunk::text_print(&json(&(shown, root, of_path, of_doc)))
 }
 
 fn card(

@@ -36,8 +36,8 @@ pub(crate) fn chunk(draft: &mut Draft, index: &mut NextIndex, progress: &dyn Pro
     Ok(tally)
 }
 
-/// A short hash of a window's text.
-fn text_print(text: &str) -> i64 {
+/// A short hash: where it is another, so is the text.
+pub(crate) fn text_print(text: &str) -> i64 {
     use sha2::Digest;
     let digest = sha2::Sha256::digest(text.as_bytes());
     i64::from_be_bytes(std::array::from_fn(|at| digest[at]))

@@ -23,7 +23,7 @@ mod walk;
 
 pub use error::StageError;
 pub use pipeline::{Embedding, Pipeline, Settings};
-pub use progress::{Progress, Silent};
+pub use progress::Progress;
 pub use seal::{SealError, SealSettings, open_bundle};
 pub use summarize::{SummarizeError, Summarizer};
 pub use tally::Tally;

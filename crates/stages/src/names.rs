@@ -1,6 +1,5 @@
 //! Paths as text: relative to their root, `/`-separated, and lossless where a name is not UTF-8.
 
-use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -58,13 +57,10 @@ pub fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// The escaped form of a single name.
-pub fn escape_name(name: &OsStr) -> String {
-    escape(Path::new(name))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     #[test]

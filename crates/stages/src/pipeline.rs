@@ -83,11 +83,6 @@ impl Pipeline {
     pub fn new(settings: Settings, progress: Arc<dyn Progress>, clock: Arc<dyn Clock>) -> Self {
         Self { settings, progress, clock }
     }
-
-    /// The settings.
-    pub fn settings_mut(&mut self) -> &mut Settings {
-        &mut self.settings
-    }
 }
 
 impl Runner for Pipeline {

@@ -11,13 +11,3 @@ pub trait Progress: Send + Sync {
     /// The stage is over.
     fn end(&self);
 }
-
-/// Tells nobody.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _: Stage, _: Option<u64>) {}
-    fn item(&self, _: &str) {}
-    fn end(&self) {}
-}

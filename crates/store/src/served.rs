@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
-use crate::{CatalogPage, ChunkRow, DocId, DocRow, Layout, PathRow, SanitizedText, StoreError, rows};
+use crate::{CatalogPage, ChunkRow, DocId, DocRow, Layout, SanitizedText, StoreError, rows};
 
 /// Sanitized texts kept in memory, in bytes, at the most.
 const TEXT_CACHE_BYTES: usize = 64 << 20;
@@ -254,16 +254,6 @@ impl Served {
             .query_map(params![prefix, upper, bounded(limit), bounded(offset)], |row| row.get(0))
             .map_err(self.failed())?;
         Ok(CatalogPage { cards: found.collect::<Result<_, _>>().map_err(self.failed())?, total: total.cast_unsigned() })
-    }
-
-    /// Every path row, in order; for the sweep.
-    pub fn paths(&self) -> Result<Vec<PathRow>, StoreError> {
-        let rows = self.lock();
-        let mut query = rows
-            .prepare(&format!("SELECT {} FROM path ORDER BY root, path", PathRow::COLUMNS))
-            .map_err(self.failed())?;
-        let found = query.query_map([], PathRow::read).map_err(self.failed())?;
-        found.collect::<Result<_, _>>().map_err(self.failed())
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {

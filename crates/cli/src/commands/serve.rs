@@ -48,9 +48,7 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode> {
     let policy = LivePolicy::new(gate, manifest, args.allow_unsigned);
     let running = Endpoint::start(config, policy, settings::search_embedder(&out)?, Arc::new(SystemClock))?;
     eprintln!("bastion: listening at {}", running.address());
-    while stop.requested().is_none() {
-        stop.wait(Duration::from_secs(3600));
-    }
+    while !stop.wait(Duration::from_secs(3600)) {}
     running.stop();
     let status = stop.requested().map_or(0, |signal| signal.exit_status());
     Err(Exit::Silent(status).into())

@@ -54,10 +54,14 @@ fn unit(manifest: &Path, platform: Platform) -> Result<Unit> {
     let admitted = settings::gate(None)?
         .judge(&crate::registry::manifest_of(manifest), false)
         .map_err(|refused| Exit::from(&refused))?;
-    let home = std::env::home_dir().context("HOME is not set")?;
-    let account = Account { home, uid: rustix::process::getuid().as_raw() };
+    let account = account()?;
     let agent = Agent::of(&admitted, std::env::current_exe()?, &account);
     Ok(service::unit(platform, &agent, &account)?)
+}
+
+fn account() -> Result<Account> {
+    let home = std::env::home_dir().context("HOME is not set")?;
+    Ok(Account { home, uid: rustix::process::getuid().as_raw() })
 }
 
 /// The unit of a manifest that need not verify any more: a service can always be looked at and removed.
@@ -66,8 +70,7 @@ fn known_unit(manifest: &Path) -> Result<Unit> {
         crate::registry::manifest_of(manifest).canonicalize().with_context(|| format!("{}", manifest.display()))?;
     let bytes = bastion_host::files::read_capped(&path, 1 << 20).with_context(|| format!("{}", path.display()))?;
     let parsed = bastion_trust::parse(&bytes).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    let home = std::env::home_dir().context("HOME is not set")?;
-    let account = Account { home, uid: rustix::process::getuid().as_raw() };
+    let account = account()?;
     let agent =
         Agent { id: parsed.manifest().id.clone(), program: std::env::current_exe()?, manifest: path, out: None };
     Ok(service::unit(Platform::here(), &agent, &account)?)

@@ -79,9 +79,7 @@ fn run(
 fn finish(manifest: &std::path::Path, ended: Result<Ended, LockError>) -> Result<ExitCode> {
     let status = exit_status(&ended);
     match ended {
-        Ok(Ended::Refused { code, detail }) => {
-            Err(Exit::Refused(format!("{}: the gate refuses it ({code}): {detail}", manifest.display())).into())
-        }
+        Ok(Ended::Refused { code, detail }) => Err(Exit::refused(manifest, code, &detail).into()),
         Err(held @ LockError::Held { .. }) => Err(Exit::Held(held.to_string()).into()),
         Err(error) => Err(error.into()),
         Ok(_) if status != 0 => Err(Exit::Silent(status).into()),

@@ -100,8 +100,7 @@ pub(crate) fn up(args: &args::Up) -> Result<ExitCode> {
 
 /// Stays until a signal comes, and renews meanwhile: the keys stay, so every signature holds under the new certificates.
 fn keep(sites: &[Site], stop: &Stop) {
-    while stop.requested().is_none() {
-        stop.wait(Duration::from_secs(3600));
+    while !stop.wait(Duration::from_secs(3600)) {
         let renew = || {
             let machine = Machine::ensure(&SystemClock)?;
             sites
@@ -131,7 +130,7 @@ fn prepare(folder: &Path, machine: &Machine, gate: &Gate) -> Result<Site> {
     }
     let admitted = gate.judge(&manifest, false).map_err(|refused| Exit::from(&refused))?;
     warn(&admitted);
-    let known = registry::all()?.into_iter().find(|agent| agent.manifest == admitted.path());
+    let known = registry::known(admitted.path())?;
     let agent = Agent {
         id: admitted.manifest().id.to_string(),
         owner: admitted.manifest().owner_host.clone(),
@@ -221,7 +220,7 @@ impl Loop<'_> {
         });
         match &ended {
             Ok(Ended::Refused { code, detail }) => {
-                eprintln!("bastion: {}: the gate refuses it ({code}): {detail}", self.site.agent.manifest.display());
+                eprintln!("bastion: {}", Exit::refused(&self.site.agent.manifest, *code, detail));
             }
             Err(error) => eprintln!("bastion: {}: {error}", self.site.agent.id),
             Ok(_) => {}

@@ -347,17 +347,12 @@ pub(crate) enum Ca {
     },
 }
 
+/// How stages are run, whichever they are.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Sweep {
-    /// The manifest's file
-    #[arg(value_name = "MANIFEST")]
-    pub(crate) manifest: PathBuf,
+pub(crate) struct Run {
     /// The output folder, in place of the agent's own
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// End after one run
-    #[arg(long)]
-    pub(crate) once: bool,
     /// FOR DEVELOPMENT ONLY: let a manifest pass that has no signature
     #[arg(long)]
     pub(crate) allow_unsigned: bool,
@@ -375,30 +370,27 @@ pub(crate) struct Sweep {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Sweep {
+    /// The manifest's file, or the folder
+    #[arg(value_name = "MANIFEST")]
+    pub(crate) manifest: PathBuf,
+    /// End after one run
+    #[arg(long)]
+    pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Stage {
-    /// The manifest's file
+    /// The manifest's file, or the folder
     #[arg(value_name = "MANIFEST", required_unless_present = "list_excludes")]
     pub(crate) manifest: Option<PathBuf>,
-    /// The output folder, in place of the agent's own
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// FOR DEVELOPMENT ONLY: let a manifest pass that has no signature
-    #[arg(long)]
-    pub(crate) allow_unsigned: bool,
-    /// A root that has no files any more is meant to have none
-    #[arg(long)]
-    pub(crate) accept_empty: bool,
-    /// Run the readers without a cage, on systems that have none
-    #[arg(long)]
-    pub(crate) uncaged: bool,
     /// List what is left out of every walk unless an `include` names it, and end
     #[arg(long)]
     pub(crate) list_excludes: bool,
-    /// PEM file of the CA roots [env: FREEAGENT_CA_ROOT, else this machine's own CA]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) run: Run,
 }
 
 #[derive(Debug, ClapArgs)]

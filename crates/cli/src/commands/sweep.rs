@@ -1,5 +1,6 @@
 //! `bastion sweep` and the single stages.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -20,16 +21,7 @@ use crate::words::Exit;
 
 /// `bastion sweep MANIFEST`.
 pub(crate) fn sweep(args: &args::Sweep) -> Result<ExitCode> {
-    let style = Style::from(&args.output);
-    let wanted = SweepSettings {
-        manifest: registry::manifest_of(&args.manifest),
-        out: args.out.clone(),
-        once: args.once,
-        allow_unsigned: args.allow_unsigned,
-    };
-    let runner = settings::stages(args.accept_empty, args.uncaged)?;
-    let gate = settings::gate(args.ca.as_deref())?;
-    run(&gate, &wanted, runner, style, None)
+    run(&args.manifest, &args.run, args.once, None)
 }
 
 /// `bastion walk MANIFEST` and its like.
@@ -38,24 +30,23 @@ pub(crate) fn stage(stage: Stage, args: &args::Stage) -> Result<ExitCode> {
         BUILTIN_EXCLUDES.iter().for_each(|glob| print_line(glob));
         return Ok(ExitCode::SUCCESS);
     }
-    let Some(manifest) = args.manifest.clone() else { return Err(Exit::Usage("name the manifest".into()).into()) };
-    let manifest = registry::manifest_of(&manifest);
-    let wanted = SweepSettings { manifest, out: args.out.clone(), once: true, allow_unsigned: args.allow_unsigned };
-    let runner = settings::stages(args.accept_empty, args.uncaged)?;
-    let gate = settings::gate(args.ca.as_deref())?;
-    run(&gate, &wanted, runner, Style::from(&args.output), Some(stage))
+    let Some(manifest) = &args.manifest else { return Err(Exit::Usage("name the manifest".into()).into()) };
+    run(manifest, &args.run, true, Some(stage))
 }
 
-fn run(
-    gate: &bastion_trust::Gate,
-    wanted: &SweepSettings,
-    runner: bastion_stages::Settings,
-    style: Style,
-    only: Option<Stage>,
-) -> Result<ExitCode> {
+fn run(manifest: &Path, args: &args::Run, once: bool, only: Option<Stage>) -> Result<ExitCode> {
+    let style = Style::from(&args.output);
+    let wanted = SweepSettings {
+        manifest: registry::manifest_of(manifest),
+        out: args.out.clone(),
+        once,
+        allow_unsigned: args.allow_unsigned,
+    };
+    let runner = settings::stages(args.accept_empty, args.uncaged)?;
+    let gate = settings::gate(args.ca.as_deref())?;
     let stop = stop_on_signals()?;
     let clock = WakingClock::new(&stop);
-    let sweep = Sweep { gate, clock: &clock, stop: &stop, settings: wanted };
+    let sweep = Sweep { gate: &gate, clock: &clock, stop: &stop, settings: &wanted };
     let progress = Arc::new(Bars::new(style));
     let mut pipeline = Pipeline::new(runner, progress, Arc::new(SystemClock) as Arc<dyn Clock>);
     let mut teller = Teller::new(style, None);
@@ -76,7 +67,7 @@ fn run(
 }
 
 /// The exit of a sweep; what failed was told by the teller already.
-fn finish(manifest: &std::path::Path, ended: Result<Ended, LockError>) -> Result<ExitCode> {
+fn finish(manifest: &Path, ended: Result<Ended, LockError>) -> Result<ExitCode> {
     let status = exit_status(&ended);
     match ended {
         Ok(Ended::Refused { code, detail }) => Err(Exit::refused(manifest, code, &detail).into()),

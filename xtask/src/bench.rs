@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// The Python package with the model (a wheel), for `embed`
     #[arg(long, value_name = "WHEEL")]
     wheel: Option<PathBuf>,
+    /// A Python package with the same model in ONNX, for the peer in `embed`
+    #[arg(long, value_name = "WHEEL")]
+    onnx: Option<PathBuf>,
     /// Windows in the index of `search`
     #[arg(long, default_value_t = 1_000_000)]
     windows: usize,
@@ -62,7 +65,7 @@ const ALL: [Row; 6] = [Row::Walk, Row::Pdf, Row::Rules, Row::Embed, Row::Search,
 /// Measures and prints.
 pub(crate) fn bench(args: &Args) -> Result<()> {
     let rows = if args.rows.is_empty() { &ALL[..] } else { &args.rows };
-    let program = tools::release(&["-p", "bastion"], "bastion")?;
+    let program = tools::release("", "bastion")?;
     for row in rows {
         match row {
             Row::Walk => files::walk(&program, args.files)?,
@@ -75,7 +78,7 @@ pub(crate) fn bench(args: &Args) -> Result<()> {
                 _ => println!("rules: left out, name texts with --prose and --dense"),
             },
             Row::Embed => match &args.wheel {
-                Some(wheel) => words::embed(wheel)?,
+                Some(wheel) => words::embed(wheel, args.onnx.as_deref())?,
                 None => println!("embed: left out, name the model's package with --wheel"),
             },
             Row::Search => words::search(args.windows)?,

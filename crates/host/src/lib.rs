@@ -13,4 +13,5 @@ pub mod files;
 pub mod jsonl;
 pub mod lock;
 pub mod process;
+pub mod seen;
 pub mod signals;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bastion_retrieval::{Hit, IndexError, ModelTag, SearchError, Searcher};
 use bastion_store::{Allowed, DocId, DocRow, Layout, Served, StoreError};
@@ -76,15 +76,24 @@ impl Corpus {
     }
 
     fn current(&self) -> Result<Option<Arc<Generation>>, CorpusError> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known().clone();
+        if known.as_ref().is_some_and(|generation| generation.served.is_current()) {
+            return Ok(known);
+        }
+        let mut current = self.known();
+        // another request may have opened it meanwhile
         if current.as_ref().is_none_or(|generation| !generation.served.is_current()) {
             *current = Served::open(&self.layout)?.map(|served| Arc::new(Generation::new(served)));
         }
         Ok(current.clone())
     }
 
+    fn known(&self) -> MutexGuard<'_, Option<Arc<Generation>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn forget(&self, generation: &Arc<Generation>) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.known();
         if current.as_ref().is_some_and(|known| Arc::ptr_eq(known, generation)) {
             *current = None;
         }

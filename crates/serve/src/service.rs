@@ -131,7 +131,7 @@ impl Service {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let now = self.clock.now();
-        let _ = session.judge(self.policy.gate(), now); // for the name in the audit
+        let _ = session.judge(self.policy.gate(), None, now); // for the name in the audit
         let answer = self.recorded(Denial::from(error).into(), session, Record::default());
         let _ = connection.write(&answer.message(&http_date(now), false)).await;
     }
@@ -159,7 +159,7 @@ impl Service {
             record.bypassed = Some(reason.clone());
         }
         // before anything else, so that the audit has a name also where nothing is served
-        let identity = self.identify(session);
+        let identity = self.identify(session, &policy);
         if route == Some(Route::Health) {
             return Ok(self.health(session, identity, head, &policy).unwrap_or_else(Answer::from));
         }
@@ -176,7 +176,7 @@ impl Service {
         let judged = if waited {
             // the body took its time, in which a grant may have ended
             let policy = self.policy.current();
-            let identity = self.identify(session);
+            let identity = self.identify(session, &policy);
             match self.judge_uncounted(session, identity, policy).and_then(|judged| judged.permit(Some(route))) {
                 Ok(judged) => judged,
                 Err(denial) => return Ok(denial.into()),
@@ -191,8 +191,9 @@ impl Service {
     }
 
     /// Whether the peer's certificate is good now.
-    fn identify(&self, session: &mut Session) -> Result<(), Denial> {
-        session.judge(self.policy.gate(), self.clock.now()).map_err(|fault| Denial::Certificate(fault.code))
+    fn identify(&self, session: &mut Session, policy: &Result<Arc<Admitted>, Arc<Refused>>) -> Result<(), Denial> {
+        let admitted = policy.as_deref().ok();
+        session.judge(self.policy.gate(), admitted, self.clock.now()).map_err(|fault| Denial::Certificate(fault.code))
     }
 
     /// Policy, identity and how often: what comes before the route.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bastion_trust::{Anchors, CommonName, Gate, PeerError, Usage};
+use bastion_trust::{Admitted, Anchors, CommonName, Gate, PeerError, Usage};
 use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
@@ -34,9 +34,13 @@ impl Session {
         self.cn.as_ref()
     }
 
-    /// Judges the chain by the roots and revocation lists as they are now, at `now`.
-    pub(crate) fn judge(&mut self, gate: &Gate, now: Timestamp) -> Result<(), PeerError> {
-        let anchors = gate.roots()?;
+    /// Judges the chain at `now` by the roots and revocation lists as they are now, which are those that `admitted`,
+    /// judged just before, holds by.
+    pub(crate) fn judge(&mut self, gate: &Gate, admitted: Option<&Admitted>, now: Timestamp) -> Result<(), PeerError> {
+        let anchors = match admitted {
+            Some(admitted) => gate.roots_of(admitted)?,
+            None => gate.roots()?,
+        };
         let holds = self.judged.as_ref().is_some_and(|judged| {
             // whole seconds, as dates in certificates are
             Arc::ptr_eq(&judged.anchors, &anchors)

@@ -4,12 +4,17 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bastion_host::seen::SeenFile;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use crate::{CatalogPage, ChunkRow, DocId, DocRow, Layout, SanitizedText, StoreError, rows};
 
 /// Sanitized texts kept in memory, in bytes, at the most.
 const TEXT_CACHE_BYTES: usize = 64 << 20;
+/// Documents whose rows are kept in memory, at the most.
+const KEPT_DOCS: usize = 4096;
+/// `index/current` holds a name and nothing else.
+const MAX_POINTER_BYTES: u64 = 64;
 
 /// One generation of the served store. It stays as it was even when a later sweep commits; see [`Served::is_current`].
 #[derive(Debug)]
@@ -19,6 +24,9 @@ pub struct Served {
     rows_path: PathBuf,
     rows: Mutex<Connection>,
     texts: Mutex<TextCache>,
+    /// Documents that were asked for; a generation's rows never change.
+    docs: Mutex<HashMap<DocId, DocRow>>,
+    pointer: SeenFile,
 }
 
 /// Which documents and which of their paths a reader may be told of now. Made by [`Served::allowed`].
@@ -59,8 +67,8 @@ impl Served {
     /// Opens the current generation. `None`: no sweep has committed yet.
     pub fn open(layout: &Layout) -> Result<Option<Self>, StoreError> {
         loop {
-            let Some(name) = current(layout)? else { return Ok(None) };
-            match Self::open_named(layout, &name) {
+            let Some((name, pointer)) = pointer(layout)? else { return Ok(None) };
+            match Self::open_named(layout, &name, pointer) {
                 // A commit came between: the pointer names another generation by now.
                 Err(error) if error.is_gone() && current(layout)?.is_none_or(|now| now != name) => {}
                 other => return other.map(Some),
@@ -68,7 +76,7 @@ impl Served {
         }
     }
 
-    fn open_named(layout: &Layout, name: &str) -> Result<Self, StoreError> {
+    fn open_named(layout: &Layout, name: &str, pointer: SeenFile) -> Result<Self, StoreError> {
         let rows_path = layout.generation(name).join("rows.db");
         std::fs::metadata(&rows_path).map_err(StoreError::io(&rows_path))?;
         let rows = open_immutable(&rows_path).map_err(|source| StoreError::Rows { path: rows_path.clone(), source })?;
@@ -78,6 +86,8 @@ impl Served {
             rows_path,
             rows: Mutex::new(rows),
             texts: Mutex::new(TextCache::default()),
+            docs: Mutex::default(),
+            pointer,
         })
     }
 
@@ -86,9 +96,9 @@ impl Served {
         &self.name
     }
 
-    /// Whether no later sweep has committed. One small read.
+    /// Whether no later sweep has committed. One look at the pointer's file, which is read where it changed.
     pub fn is_current(&self) -> bool {
-        current(&self.layout).is_ok_and(|now| now.as_deref() == Some(&self.name))
+        self.pointer.is_still()
     }
 
     /// The folder of the full-text and vector index.
@@ -103,8 +113,19 @@ impl Served {
 
     /// The document of this id.
     pub fn doc(&self, doc: &DocId) -> Result<Option<DocRow>, StoreError> {
-        let rows = self.lock();
-        one_doc(&rows, "doc", params![doc.as_bytes()]).map_err(self.failed())
+        let known = || self.docs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = known().get(doc) {
+            return Ok(Some(row.clone()));
+        }
+        let row = one_doc(&self.lock(), "doc", params![doc.as_bytes()]).map_err(self.failed())?;
+        if let Some(row) = &row {
+            let mut docs = known();
+            if docs.len() >= KEPT_DOCS {
+                docs.clear();
+            }
+            docs.insert(*doc, row.clone());
+        }
+        Ok(row)
     }
 
     /// The document of this number.
@@ -282,17 +303,18 @@ fn one_doc(rows: &Connection, column: &str, value: impl rusqlite::Params) -> rus
 
 /// The name in `index/current`. `None`: there is no such file.
 pub(crate) fn current(layout: &Layout) -> Result<Option<String>, StoreError> {
+    Ok(pointer(layout)?.map(|(name, _)| name))
+}
+
+fn pointer(layout: &Layout) -> Result<Option<(String, SeenFile)>, StoreError> {
     let path = layout.current();
-    match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            let name = text.trim_end();
-            let well_formed =
-                name.strip_prefix("gen-").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-            if well_formed { Ok(Some(name.to_owned())) } else { Err(StoreError::Pointer { path }) }
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(StoreError::Io { path, source: error }),
-    }
+    let file = SeenFile::read(&path, MAX_POINTER_BYTES).map_err(StoreError::io(&path))?;
+    let Some(bytes) = file.bytes() else { return Ok(None) };
+    let name = std::str::from_utf8(bytes).map(str::trim_end).ok().filter(|name| {
+        name.strip_prefix("gen-").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    });
+    let Some(name) = name.map(str::to_owned) else { return Err(StoreError::Pointer { path }) };
+    Ok(Some((name, file)))
 }
 
 /// A database that nobody writes any more: no locks, no journal, nothing made beside it.

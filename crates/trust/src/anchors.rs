@@ -1,13 +1,13 @@
 //! Whom do we trust? The CA roots and their revocation list, read again whenever they are needed.
 //!
-//! Reading is two small files; parsing happens only where a byte of them changed. A list that is there and can't be
+//! Two small files are looked at, and read and parsed where they changed. A list that is there and can't be
 //! read refuses: it might have named anyone.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bastion_host::files::read_capped;
+use bastion_host::seen::SeenFile;
 use rustls_pki_types::CertificateDer;
 
 use crate::ca;
@@ -23,7 +23,8 @@ const MAX_BYTES: u64 = 4 << 20;
 pub struct Anchors {
     roots: Vec<CertificateDer<'static>>,
     pub(crate) lists: Vec<RevocationList>,
-    source: (Vec<u8>, Option<Vec<u8>>),
+    root_file: SeenFile,
+    list_file: SeenFile,
 }
 
 impl Anchors {
@@ -64,29 +65,33 @@ impl AnchorFiles {
     /// # Errors
     /// `no_root` where there is no readable root, or a revocation list that can't be read.
     pub(crate) fn load(&self) -> Result<Arc<Anchors>, Fault> {
-        let root = read_capped(&self.root, MAX_BYTES).map_err(|error| self.no_root(&error))?;
-        let list = match read_capped(&self.list, MAX_BYTES) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.list_required => None,
-            Err(error) => return Err(fault(&self.list, &format!("the revocation list can't be read: {error}"))),
-        };
-        let source = (root, list);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = last.as_ref().filter(|known| known.source == source) {
-            return Ok(Arc::clone(known));
+        let known = self.last().clone();
+        if let Some(known) = known.filter(|known| known.root_file.is_still() && known.list_file.is_still()) {
+            return Ok(known);
         }
-        let mut roots = cert::from_pem(&source.0).map_err(|why| fault(&self.root, &why))?;
+        let root_file = SeenFile::read(&self.root, MAX_BYTES).map_err(|error| self.no_root(&error))?;
+        let root_bytes = root_file.bytes().ok_or_else(|| self.no_root(&io::ErrorKind::NotFound.into()))?;
+        let unread = |error: &io::Error| fault(&self.list, &format!("the revocation list can't be read: {error}"));
+        let list_file = SeenFile::read(&self.list, MAX_BYTES).map_err(|error| unread(&error))?;
+        if list_file.bytes().is_none() && self.list_required {
+            return Err(unread(&io::ErrorKind::NotFound.into()));
+        }
+        let mut roots = cert::from_pem(root_bytes).map_err(|why| fault(&self.root, &why))?;
         roots.retain(|der| cert::parse(der).is_ok()); // a bundle may hold one that no strict reader takes
         if roots.is_empty() {
             return Err(fault(&self.root, "has no certificate in it that can be read"));
         }
-        let lists = match &source.1 {
+        let lists = match list_file.bytes() {
             Some(bytes) => crl::from_pem(bytes).map_err(|why| fault(&self.list, &why))?,
             None => Vec::new(),
         };
-        let anchors = Arc::new(Anchors { roots, lists, source });
-        *last = Some(Arc::clone(&anchors));
+        let anchors = Arc::new(Anchors { roots, lists, root_file, list_file });
+        *self.last() = Some(Arc::clone(&anchors));
         Ok(anchors)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Arc<Anchors>>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn no_root(&self, error: &io::Error) -> Fault {

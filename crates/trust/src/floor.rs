@@ -13,6 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bastion_host::files;
+use bastion_host::seen::SeenFile;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -61,10 +62,10 @@ struct Clock {
 }
 
 /// The floor's files as they were, to tell cheaply that nothing changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct FloorState {
-    serials: Option<Vec<u8>>,
-    clock: Option<Vec<u8>>,
+    serials: SeenFile,
+    clock: SeenFile,
     seen: Timestamp,
 }
 
@@ -156,8 +157,7 @@ impl Floor {
 
     /// Whether the files are as they were and could still be written.
     pub(crate) fn is_still(&self, state: &FloorState) -> bool {
-        let same = |path: &Path, bytes: &Option<Vec<u8>>| read(path).is_ok_and(|now| now == *bytes);
-        same(&self.serials_path(), &state.serials) && same(&self.clock_path(), &state.clock) && self.writable().is_ok()
+        state.serials.is_still() && state.clock.is_still() && self.writable().is_ok()
     }
 
     fn locked(
@@ -167,10 +167,10 @@ impl Floor {
     ) -> Result<FloorState, Fault> {
         files::create_private_dir(&self.dir).map_err(|error| unusable(&self.dir, &error))?;
         let _lock = self.lock().map_err(|error| unusable(&self.dir, &error))?;
-        let (mut serials, mut serials_bytes) = self.read_serials()?;
+        let (mut serials, mut serials_file) = self.read_serials()?;
         let clock_path = self.clock_path();
-        let mut clock_bytes = read(&clock_path).map_err(|error| unusable(&clock_path, &error))?;
-        let mut seen = match &clock_bytes {
+        let mut clock_file = look(&clock_path)?;
+        let mut seen = match clock_file.bytes() {
             None => None,
             Some(bytes) => Some(
                 serde_json::from_slice::<Clock>(bytes)
@@ -191,23 +191,23 @@ impl Floor {
         }
         if changed {
             serials.v = 1;
-            serials_bytes = Some(write(&self.serials_path(), &serials)?);
+            serials_file = write(&self.serials_path(), &serials)?;
         }
         if seen.is_none_or(|seen| now.duration_since(seen) >= CLOCK_STEP) {
-            clock_bytes = Some(write(&clock_path, &Clock { v: 1, seen: now })?);
+            clock_file = write(&clock_path, &Clock { v: 1, seen: now })?;
             seen = Some(now);
         }
-        Ok(FloorState { serials: serials_bytes, clock: clock_bytes, seen: seen.unwrap_or(now) })
+        Ok(FloorState { serials: serials_file, clock: clock_file, seen: seen.unwrap_or(now) })
     }
 
-    fn read_serials(&self) -> Result<(Serials, Option<Vec<u8>>), Fault> {
+    fn read_serials(&self) -> Result<(Serials, SeenFile), Fault> {
         let path = self.serials_path();
-        let bytes = read(&path).map_err(|error| unusable(&path, &error))?;
-        let serials = match &bytes {
+        let file = look(&path)?;
+        let serials = match file.bytes() {
             None => Serials::default(),
             Some(bytes) => serde_json::from_slice(bytes).map_err(|error| unusable(&path, &io::Error::other(error)))?,
         };
-        Ok((serials, bytes))
+        Ok((serials, file))
     }
 
     fn lock(&self) -> io::Result<File> {
@@ -227,22 +227,15 @@ impl Floor {
     }
 }
 
-/// The file's bytes, none where it is not there.
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match files::read_capped(path, MAX_BYTES) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+fn look(path: &Path) -> Result<SeenFile, Fault> {
+    SeenFile::read(path, MAX_BYTES).map_err(|error| unusable(path, &error))
 }
 
-fn write(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, Fault> {
-    let write = || {
-        let bytes = serde_json::to_vec(value)?;
-        files::replace(path, &bytes, files::PRIVATE_FILE)?;
-        Ok(bytes)
-    };
-    write().map_err(|error: io::Error| unusable(path, &error))
+/// Writes under the lock, so that what is read back is what was written.
+fn write(path: &Path, value: &impl Serialize) -> Result<SeenFile, Fault> {
+    let bytes = serde_json::to_vec(value).map_err(|error| unusable(path, &error.into()))?;
+    files::replace(path, &bytes, files::PRIVATE_FILE).map_err(|error| unusable(path, &error))?;
+    look(path)
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Fault {

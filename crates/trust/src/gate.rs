@@ -21,6 +21,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bastion_host::clock::Clock;
 use bastion_host::files::read_capped;
+use bastion_host::seen::SeenFile;
 use jiff::Timestamp;
 
 use crate::anchors::{AnchorFiles, Anchors};
@@ -77,8 +78,7 @@ pub(crate) struct Evidence {
 
 #[derive(Debug)]
 pub(crate) struct SignerEvidence {
-    pub(crate) cert_path: PathBuf,
-    pub(crate) cert: Vec<u8>,
+    pub(crate) cert: SeenFile,
     pub(crate) anchors: Arc<Anchors>,
     pub(crate) window: Window,
 }
@@ -202,7 +202,7 @@ impl Gate {
         let trust = Trust { roots: anchors.roots(), lists: &anchors.lists };
         let window = chain::judge(&chain, &trust, Usage::Sign, now)?;
         verify_signature(&leaf, parsed.payload_bytes(), &signature.value)?;
-        Ok(SignerEvidence { cert_path, cert, anchors, window })
+        Ok(SignerEvidence { cert, anchors, window })
     }
 
     /// The roots that are trusted now.
@@ -211,6 +211,17 @@ impl Gate {
     /// `no_root`.
     pub fn roots(&self) -> Result<Arc<Anchors>, Fault> {
         self.anchors.load()
+    }
+
+    /// The roots that are trusted now, where `admitted` was just found to hold: the ones that it holds by.
+    ///
+    /// # Errors
+    /// `no_root`.
+    pub fn roots_of(&self, admitted: &Admitted) -> Result<Arc<Anchors>, Fault> {
+        match &admitted.evidence.signer {
+            Some(signer) => Ok(Arc::clone(&signer.anchors)),
+            None => self.roots(),
+        }
     }
 
     /// The time that the gate judges by.
@@ -275,11 +286,12 @@ pub(crate) fn beside(manifest: &Path, path: &str) -> PathBuf {
     manifest.parent().unwrap_or_else(|| Path::new("/")).join(path)
 }
 
-/// A certificate file, read once: its bytes and its certificates, leaf first.
-pub(crate) fn read_cert(path: &Path) -> Result<(Vec<u8>, Vec<rustls_pki_types::CertificateDer<'static>>), Fault> {
-    let bytes = read_capped(path, cert::MAX_CERT_BYTES).map_err(|error| cert_unreadable(path, &error.to_string()))?;
-    let chain = cert::from_pem(&bytes).map_err(|why| cert_unreadable(path, &why))?;
-    Ok((bytes, chain))
+/// A certificate file, read once, and its certificates, leaf first.
+pub(crate) fn read_cert(path: &Path) -> Result<(SeenFile, Vec<rustls_pki_types::CertificateDer<'static>>), Fault> {
+    let file = SeenFile::read(path, cert::MAX_CERT_BYTES).map_err(|error| cert_unreadable(path, &error.to_string()))?;
+    let absent = || cert_unreadable(path, &std::io::Error::from(std::io::ErrorKind::NotFound).to_string());
+    let chain = cert::from_pem(file.bytes().ok_or_else(absent)?).map_err(|why| cert_unreadable(path, &why))?;
+    Ok((file, chain))
 }
 
 fn cert_unreadable(path: &Path, why: &str) -> Fault {

@@ -1,14 +1,11 @@
 //! What does the manifest allow right now? For the endpoint, which asks on each request.
 //!
-//! The few bytes that the judgement rests on are read each time; where any of them changed everything passes the
+//! The few files that the judgement rests on are looked at each time, and the manifest is read; where any of them changed everything passes the
 //! gate again, and dates are judged by the clock now. There is no last good policy to fall back to.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bastion_host::files::read_capped;
-
-use crate::cert::MAX_CERT_BYTES;
 use crate::error::Refused;
 use crate::gate::{Admitted, Gate, read_manifest};
 use crate::roots;
@@ -24,6 +21,7 @@ pub struct LivePolicy {
 impl LivePolicy {
     /// The policy that the manifest at this path is. Nothing is read yet.
     pub fn new(gate: Arc<Gate>, manifest: PathBuf, allow_unsigned: bool) -> Self {
+        let manifest = std::path::absolute(&manifest).unwrap_or(manifest);
         Self { gate, manifest, allow_unsigned, last: Mutex::new(None) }
     }
 
@@ -64,7 +62,7 @@ impl LivePolicy {
         let evidence = &known.evidence;
         let signer_holds = evidence.signer.as_ref().is_none_or(|signer| {
             signer.window.holds_at(now)
-                && read_capped(&signer.cert_path, MAX_CERT_BYTES).is_ok_and(|bytes| bytes == signer.cert)
+                && signer.cert.is_still()
                 && self.gate.anchors.load().is_ok_and(|anchors| Arc::ptr_eq(&anchors, &signer.anchors))
         });
         signer_holds

@@ -8,13 +8,18 @@ use anyhow::{Context, Result, bail};
 
 use super::tools::{Bastion, is_there, release};
 
-/// A process that ends with the measurement.
-struct Ended(Child);
+/// A process that ends with the measurement; nginx by a command of its own, which ends its workers too.
+struct Ended {
+    child: Child,
+    stop: Option<Command>,
+}
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        if !self.stop.as_mut().is_some_and(|stop| stop.status().is_ok_and(|status| status.success())) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
     }
 }
 
@@ -24,7 +29,7 @@ pub(crate) fn endpoint(program: &Path, seconds: u64) -> Result<()> {
         println!("endpoint: left out, nginx is not there");
         return Ok(());
     }
-    let load = release(&["-p", "bastion-serve", "--example", "load"], "load")?;
+    let load = release("examples", "load")?;
     let home = tempfile::tempdir()?;
     let bastion = Bastion { program, home: home.path() };
     let folder = home.path().join("folder");
@@ -35,12 +40,8 @@ pub(crate) fn endpoint(program: &Path, seconds: u64) -> Result<()> {
     let (port_file, state) = (home.path().join("port"), home.path().join("state"));
     let manifest = format!("{folder}/.agent/manifest.yaml");
     let port_text = port_file.to_str().context("the temporary folder's name")?;
-    let _serve = Ended(
-        bastion
-            .command(&["serve", "--bind", "127.0.0.1:0", "--port-file", port_text, &manifest])
-            .stderr(Stdio::null())
-            .spawn()?,
-    );
+    let serve = ["serve", "--bind", "127.0.0.1:0", "--port-file", port_text, &manifest];
+    let _serve = Ended { child: bastion.command(&serve).stderr(Stdio::null()).spawn()?, stop: None };
     let port = wait_for(|| std::fs::read_to_string(&port_file).ok()?.trim().parse::<u16>().ok())?;
     let walk = std::fs::read_to_string(format!("{folder}/.agent/walk.jsonl"))?;
     let row: serde_json::Value = serde_json::from_str(walk.lines().next().context("no file was walked")?)?;
@@ -95,14 +96,16 @@ fn nginx(home: &Path, port: u16, answer: &str, cert: &Path, key: &Path, ca: &Pat
     let path = dir.join("nginx.conf");
     std::fs::write(&path, config)?;
     let program = if is_there("nginx") { "nginx" } else { "/usr/sbin/nginx" };
-    let child = Ended(
-        Command::new(program)
-            .args(["-c".as_ref(), path.as_os_str(), "-p".as_ref(), dir.as_os_str()])
-            .stderr(Stdio::null())
-            .spawn()?,
-    );
+    let command = || {
+        let mut command = Command::new(program);
+        command.args(["-c".as_ref(), path.as_os_str(), "-p".as_ref(), dir.as_os_str()]).stderr(Stdio::null());
+        command
+    };
+    let mut stop = command();
+    stop.args(["-s", "stop"]);
+    let nginx = Ended { child: command().spawn()?, stop: Some(stop) };
     wait_for(|| std::net::TcpStream::connect(("127.0.0.1", port)).ok())?;
-    Ok(child)
+    Ok(nginx)
 }
 
 fn free_port() -> Result<u16> {

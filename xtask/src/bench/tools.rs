@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Builds a program of the workspace for release and gives its path.
-pub(crate) fn release(what: &[&str], name: &str) -> Result<PathBuf> {
+/// A program or example of the workspace, built for release. All are built as one, so that each crate is built once and not
+/// once for each choice of features.
+pub(crate) fn release(below: &str, name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(&cargo).args(["build", "--release", "--quiet"]).args(what).status()?;
-    if !status.success() {
-        bail!("{name} does not build");
+    let build = ["build", "--release", "--quiet", "--workspace", "--bins", "--examples"];
+    if !Command::new(&cargo).args(build).status()?.success() {
+        bail!("the workspace does not build");
     }
     let metadata =
         Command::new(&cargo).args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
-    let below = if what.contains(&"--example") { "release/examples" } else { "release" };
-    Ok(Path::new(target).join(below).join(name))
+    Ok(Path::new(target).join("release").join(below).join(name))
 }
 
 /// Whether a program is on the search path.

@@ -9,7 +9,7 @@ use super::tools::release;
 
 /// The rules pass, one core; its aims are rates.
 pub(crate) fn rules(prose: &Path, dense: &Path) -> Result<()> {
-    let speed = release(&["-p", "bastion-sanitize", "--example", "speed"], "speed")?;
+    let speed = release("examples", "speed")?;
     for (name, path, aim) in [("prose", prose, 150), ("dense", dense, 30)] {
         let output = Command::new(&speed).arg(path).output()?;
         print!("rules: {name} (aim {aim} MB/s): {}", String::from_utf8_lossy(&output.stdout));
@@ -34,20 +34,24 @@ for _ in range(3):
 print(f'{best:.1f}')
 ";
 
-/// Embedding of 256-token windows against onnxruntime with a model of the same shape.
-pub(crate) fn embed(wheel: &Path) -> Result<()> {
+/// Embedding of 256-token windows against onnxruntime with the same model.
+pub(crate) fn embed(wheel: &Path, onnx: Option<&Path>) -> Result<()> {
     let home = tempfile::tempdir()?;
-    let rate = release(&["-p", "bastion-retrieval", "--example", "embed_rate"], "embed_rate")?;
+    let rate = release("examples", "embed_rate")?;
     let ours = Command::new(&rate).arg(home.path()).arg(wheel).output()?;
     print!("embed: ours:\n{}", String::from_utf8_lossy(&ours.stdout));
-    let peer = Command::new("python3").args(["-c", ONNXRUNTIME]).arg(wheel).output()?;
+    let Some(onnx) = onnx else {
+        println!("embed: the peer is left out, name a package with the model in ONNX with --onnx");
+        return Ok(());
+    };
+    let peer = Command::new("python3").args(["-c", ONNXRUNTIME]).arg(onnx).output()?;
     if peer.status.success() {
         println!(
             "embed: onnxruntime: {} windows a second (aim: ours at least as many)",
             String::from_utf8_lossy(&peer.stdout).trim()
         );
     } else {
-        println!("embed: the peer is left out: onnxruntime with an ONNX model in that wheel is not there");
+        println!("embed: the peer is left out: {}", String::from_utf8_lossy(&peer.stderr));
     }
     Ok(())
 }
@@ -70,7 +74,7 @@ print(f'{times[10] * 1000:.0f} ms, slowest {times[-1] * 1000:.0f} ms')
 /// Search over `windows` made-up windows against an exact scan in numpy.
 pub(crate) fn search(windows: usize) -> Result<()> {
     let home = tempfile::tempdir()?;
-    let scale = release(&["-p", "bastion-retrieval", "--example", "scale"], "scale")?;
+    let scale = release("examples", "scale")?;
     let ours =
         Command::new(&scale).arg(home.path().join("index")).arg(windows.to_string()).output().context("scale")?;
     print!(

@@ -8,6 +8,15 @@
 //! beside it), so a reader of the last generation is undisturbed by the making of the next, and needs no lock.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
 
+/// For the fuzz targets alone.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    /// Reads the header of a file of vectors, with its checksum set right.
+    pub fn vectors(bytes: &[u8]) {
+        crate::vectors::fuzz(bytes);
+    }
+}
+
 mod analysis;
 pub mod embed;
 pub mod eval;

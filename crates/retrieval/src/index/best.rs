@@ -18,7 +18,7 @@ impl<'a> Filter<'a> {
         Self { allow, known: Mutex::default() }
     }
 
-    fn allows(&self, doc: u32) -> bool {
+    pub(crate) fn allows(&self, doc: u32) -> bool {
         // Held while the caller decides: two threads must not ask twice.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(doc).or_insert_with(|| (self.allow)(doc))
@@ -77,11 +77,12 @@ impl<'a> Best<'a> {
         self.heap.push(Reverse(scored));
     }
 
-    /// Adds what another collector of the same search found.
-    pub(crate) fn absorb(&mut self, other: Best<'_>) {
+    /// With what another collector of the same search found.
+    pub(crate) fn joined(mut self, other: Self) -> Self {
         for Reverse(scored) in other.heap {
             self.offer(scored.key, scored.score);
         }
+        self
     }
 
     /// Best first.

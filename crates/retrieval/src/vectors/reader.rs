@@ -2,18 +2,25 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use tantivy::directory::error::OpenReadError;
 use tantivy::directory::{Directory, MmapDirectory, OwnedBytes};
 
 use super::file::Layout;
+use super::signs::Signs;
 use super::{quantize, scan};
 use crate::index::{Best, Filter, IndexError, SearchError};
 use crate::key::{ChunkKey, ModelTag};
 
 /// Rows a thread takes at a time: their products fit the nearest cache.
 const BLOCK: usize = 2_048;
+/// Up to so many rows all are compared in full.
+const MANY: usize = 65_536;
+/// Of more, at least so many, and so many for each that is wanted.
+const NEAR: usize = 16_384;
+const NEAR_OF_EACH: usize = 64;
 
 /// The vectors of a generation, mapped from their file.
 pub(crate) struct Vectors {
@@ -21,6 +28,7 @@ pub(crate) struct Vectors {
     bytes: OwnedBytes,
     keys: Vec<u64>,
     scales: Vec<f32>,
+    signs: OnceLock<Signs>,
 }
 
 impl Vectors {
@@ -37,7 +45,7 @@ impl Vectors {
             .chunks_exact(4)
             .map(|scale| f32::from_le_bytes(scale.try_into().unwrap_or_default()))
             .collect();
-        Ok(Some(Self { layout, bytes, keys, scales }))
+        Ok(Some(Self { layout, bytes, keys, scales, signs: OnceLock::new() }))
     }
 
     pub(crate) fn model(&self) -> &ModelTag {
@@ -73,7 +81,8 @@ impl Vectors {
 
     /// The nearest `depth` that the filter lets through, by cosine, best first.
     ///
-    /// All rows are compared in eight bits; the best of that are compared again with the question's full precision.
+    /// All rows are compared in eight bits (of more than [`MANY`] those whose signs are near); the best of that are compared
+    /// again with the question's full precision.
     pub(crate) fn search(
         &self,
         vector: &[f32],
@@ -86,22 +95,23 @@ impl Vectors {
         }
         let unit = quantize::unit(vector).ok_or(SearchError::NotFinite)?;
         let query = quantize::quantize(vector).ok_or(SearchError::NotFinite)?.values;
-        let blocks = self.rows().par_chunks(BLOCK * dims).enumerate();
-        let best = blocks
-            .fold(
-                || Best::new(depth, filter),
-                |mut best, (block, rows)| {
-                    self.scan(&query, rows, block * BLOCK, &mut best);
-                    best
-                },
-            )
-            .reduce(
-                || Best::new(depth, filter),
-                |mut best, other| {
-                    best.absorb(other);
-                    best
-                },
-            );
+        let none = || Best::new(depth, filter);
+        let best = if self.len() <= MANY {
+            let blocks = self.rows().par_chunks(BLOCK * dims).enumerate();
+            let scan = |mut best, (block, rows): (usize, &[u8])| {
+                self.scan(&query, rows, block * BLOCK, &mut best);
+                best
+            };
+            blocks.fold(none, scan).reduce(none, Best::joined)
+        } else {
+            let signs = self.signs.get_or_init(|| Signs::of(self.rows(), *dims));
+            let near = signs.near(&query, NEAR.max(depth.saturating_mul(NEAR_OF_EACH)), &self.keys, filter);
+            let scan = |mut best, rows: &[usize]| {
+                rows.iter().for_each(|row| self.scan(&query, self.row(*row), *row, &mut best));
+                best
+            };
+            near.par_chunks(BLOCK).fold(none, scan).reduce(none, Best::joined)
+        };
         let mut again = Best::new(depth, filter);
         for scored in best.into_sorted() {
             if let Some(row) = self.find(scored.key) {

@@ -33,6 +33,28 @@ impl WithSimd for Products<'_> {
     }
 }
 
+/// How many bits of `query` and of each row of `rows` (of as many words as the query) differ, into `distances`.
+pub(super) fn distances(query: &[u64], rows: &[u64], distances: &mut [u32]) {
+    Arch::new().dispatch(Distances { query, rows, distances });
+}
+
+struct Distances<'a> {
+    query: &'a [u64],
+    rows: &'a [u64],
+    distances: &'a mut [u32],
+}
+
+impl WithSimd for Distances<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for (row, distance) in self.rows.chunks_exact(self.query.len()).zip(self.distances) {
+            *distance = self.query.iter().zip(row).map(|(one, other)| (one ^ other).count_ones()).sum();
+        }
+    }
+}
+
 /// The product of a vector with one row, before its factor.
 pub(super) fn exact(query: &[f32], row: &[u8]) -> f32 {
     query.iter().zip(row).map(|(one, other)| one * f32::from(other.cast_signed())).sum()

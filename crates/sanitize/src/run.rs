@@ -23,8 +23,8 @@ pub(crate) struct Group {
     from: u8,
     to: u8,
     pub(crate) sep: Sep,
-    /// Where in the text it begins.
-    start: usize,
+    /// Where it begins, in bytes behind the run's beginning.
+    at: u16,
 }
 
 impl Group {
@@ -43,12 +43,33 @@ impl Group {
     }
 }
 
+/// Of a letter its capital, of a digit itself, of any other byte 0.
+static SIGNS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 128u8 {
+        if b.is_ascii_alphanumeric() {
+            table[b as usize] = b.to_ascii_uppercase();
+        }
+        b += 1;
+    }
+    table
+};
+
+/// How many bytes of the group of letters and digits that surrounds `at` lie before it, and from it on.
+pub(crate) fn around(text: &[u8], at: usize) -> (usize, usize) {
+    let is_sign = |b: &&u8| SIGNS[usize::from(**b)] != 0;
+    (text[..at].iter().rev().take_while(is_sign).count(), text[at..].iter().take_while(is_sign).count())
+}
+
 /// See the module.
 pub(crate) struct Run {
     signs: [u8; CAP],
     len: usize,
     groups: [Group; GROUPS],
     count: usize,
+    /// Where in the text it begins.
+    start: usize,
     /// The last group went on beyond what a run holds.
     cut: bool,
 }
@@ -56,20 +77,21 @@ pub(crate) struct Run {
 impl Run {
     /// Reads the run that begins at `start`, which is the first sign of a group.
     pub(crate) fn read(text: &[u8], start: usize) -> Self {
-        let none = Group { from: 0, to: 0, sep: Sep::None, start };
-        let mut run = Self { signs: [0; CAP], len: 0, groups: [none; GROUPS], count: 0, cut: false };
+        let none = Group { from: 0, to: 0, sep: Sep::None, at: 0 };
+        let mut run = Self { signs: [0; CAP], len: 0, groups: [none; GROUPS], count: 0, start, cut: false };
         let mut at = start;
         let mut sep = Sep::None;
         while run.count < GROUPS {
             let from = run.len;
             let mut letters = 0;
             let mut len = 0;
-            for &b in &text[at..(at + CAP - from).min(text.len())] {
-                if !b.is_ascii_alphanumeric() {
+            for (slot, &b) in run.signs[from..].iter_mut().zip(&text[at..]) {
+                let sign = SIGNS[usize::from(b)];
+                if sign == 0 {
                     break;
                 }
-                letters += usize::from(b > b'9');
-                run.signs[from + len] = b.to_ascii_uppercase();
+                letters += usize::from(sign > b'9');
+                *slot = sign;
                 len += 1;
             }
             run.len += len;
@@ -78,7 +100,12 @@ impl Run {
             if run.len == from {
                 break;
             }
-            run.groups[run.count] = Group { from: small(from), to: small(run.len), sep, start: at - len };
+            run.groups[run.count] = Group {
+                from: small(from),
+                to: small(run.len),
+                sep,
+                at: u16::try_from(at - len - start).unwrap_or(u16::MAX),
+            };
             run.count += 1;
             // A word of more than five letters is prose, not a part of a number; behind digits, one of three small ones.
             let small = letters > 2 && run.signs[0].is_ascii_digit() && text[at - len].is_ascii_lowercase();
@@ -112,7 +139,7 @@ impl Run {
 
     /// Where in the text sign `i` stands.
     pub(crate) fn place(&self, i: usize) -> usize {
-        self.groups().iter().find(|g| i < g.to()).map_or(0, |g| g.start + i - g.from())
+        self.groups().iter().find(|g| i < g.to()).map_or(0, |g| self.start + usize::from(g.at) + i - g.from())
     }
 
     /// Where in the text the first `len` signs end.

@@ -9,7 +9,7 @@ use crate::{
     crypto, email,
     fold::Folded,
     iban, national, net, personal, phone,
-    run::Run,
+    run::{self, Run},
     secret, vat,
 };
 
@@ -149,8 +149,8 @@ struct Way {
 
 /// Asks the rules that know groups of letters and digits; gives the place to go on from.
 fn digit(text: &[u8], at: usize, way: &mut Way, hits: &mut Vec<Hit>) -> usize {
-    let start = at - text[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
-    let end = at + text[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+    let (before, behind) = run::around(text, at);
+    let (start, end) = (at - before, at + behind);
     let first = hits.len();
     // A word is longer than the group where these signs join letters to it.
     let joined = |sign: Option<&u8>, far: Option<&u8>| {

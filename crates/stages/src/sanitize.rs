@@ -32,6 +32,7 @@ pub(crate) fn sanitize(
     clock: &dyn Clock,
 ) -> Result<Tally, StageError> {
     let print = bastion_sanitize::FINGERPRINT;
+    draft.forget_lost_pieces()?;
     let work = draft.docs_unsanitized(print)?;
     progress.begin(Stage::Sanitize, Some(work.len() as u64));
     let (_, with_text, _) = draft.counts()?;

@@ -29,6 +29,8 @@ pub struct Draft {
     rows_path: PathBuf,
     /// The new generation's name, once something was written.
     name: Option<String>,
+    /// Files that were among the pieces when the sweep began.
+    piece_files: u64,
 }
 
 /// A generation that readers see now.
@@ -61,7 +63,7 @@ impl Draft {
         keep_only(&layout.sanitize(), |name| {
             !(name.starts_with('.') && name.ends_with(".tmp") && !name.starts_with(".vault.db."))
         })?;
-        keep_only(&layout.pieces(), |name| !(name.starts_with('.') && name.ends_with(".tmp")))?;
+        let piece_files = keep_only(&layout.pieces(), |name| !(name.starts_with('.') && name.ends_with(".tmp")))?;
         let mut rows_path = layout.index().join("rows.db");
         let mut opened = None;
         if let Some(name) = &base {
@@ -78,7 +80,7 @@ impl Draft {
             Some(rows) => rows,
             None => empty_in_memory().map_err(failed(&rows_path))?,
         };
-        Ok(Self { layout: layout.clone(), base, number, rows, rows_path, name: None })
+        Ok(Self { layout: layout.clone(), base, number, rows, rows_path, name: None, piece_files })
     }
 
     /// Where the agent's files lie.
@@ -231,6 +233,25 @@ impl Draft {
              piece = NULL, sanitize_print = NULL, chars = 0, title = NULL, hidden = '{}', chunk_print = NULL, summary = NULL",
             &[&new.doc.as_bytes(), &new.extract_print, &new.mime, &new.status, &new.reason, &new.pages, &new.lang],
         )
+    }
+
+    /// Forgets pieces that are no longer on the disk, so that they are made again.
+    pub fn forget_lost_pieces(&mut self) -> Result<(), StoreError> {
+        let wanted: i64 = self
+            .rows
+            .query_row("SELECT count(DISTINCT piece) FROM doc", [], |row| row.get(0))
+            .map_err(failed(&self.rows_path))?;
+        // As many as there should be: nothing but a hand from outside takes one away, and a failed sweep only adds.
+        if self.piece_files == wanted.cast_unsigned() {
+            return Ok(());
+        }
+        for row in self.docs_where("piece IS NOT NULL", &[])? {
+            let lost = row.piece.as_ref().is_some_and(|piece| !self.layout.pieces().join(piece).exists());
+            if lost {
+                self.execute("UPDATE doc SET piece = NULL, sanitize_print = NULL WHERE ord = ?1", &[&row.ord])?;
+            }
+        }
+        Ok(())
     }
 
     /// Keeps what sanitize made of a document; its windows are to be cut again.
@@ -580,21 +601,25 @@ impl Committed {
         let is_text = |name: &str| name.strip_suffix(".txt").is_some_and(|doc| doc.parse::<DocId>().is_ok());
         keep_only(&texts, |name| !is_text(name) || names.contains(name))?;
         let names: HashSet<&str> = live.iter().map(|(_, piece)| piece.as_str()).collect();
-        keep_only(&pieces, |name| names.contains(name))
+        keep_only(&pieces, |name| names.contains(name)).map(|_| ())
     }
 }
 
-/// Removes every file of `dir` that has a name of ours which `keep` refuses. Other names, and folders, stay.
-fn keep_only(dir: &Path, keep: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+/// Removes every file of `dir` that has a name of ours which `keep` refuses. Other names, and folders, stay. Gives how many
+/// files stay.
+fn keep_only(dir: &Path, keep: impl Fn(&str) -> bool) -> Result<u64, StoreError> {
+    let mut kept = 0;
     for entry in fs::read_dir(dir).map_err(StoreError::io(dir))? {
         let entry = entry.map_err(StoreError::io(dir))?;
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_file && entry.file_name().to_str().is_some_and(|name| !keep(name)) {
             let path = entry.path();
             fs::remove_file(&path).map_err(StoreError::io(&path))?;
+        } else {
+            kept += u64::from(is_file);
         }
     }
-    Ok(())
+    Ok(kept)
 }
 
 /// Gives `piece` the second name `name`, in one step where `name` is there already. Copies where links can't be made.
@@ -619,7 +644,7 @@ fn link_over(piece: &Path, name: &Path) -> Result<(), StoreError> {
 /// A crash in the middle of a replacement leaves the new file under its temporary name.
 fn remove_temporaries(dir: &Path, ours: &[&str]) -> Result<(), StoreError> {
     let is_ours = |name: &str| ours.iter().any(|file| files::is_temporary_of(name, file));
-    if dir.is_dir() { keep_only(dir, |name| !is_ours(name)) } else { Ok(()) }
+    if dir.is_dir() { keep_only(dir, |name| !is_ours(name)).map(|_| ()) } else { Ok(()) }
 }
 
 fn remove_other_generations(layout: &Layout, keep: Option<&str>) -> Result<(), StoreError> {

@@ -59,3 +59,20 @@ fn a_vault_that_is_gone_is_never_made_anew() {
     let refused = machine.swept(&folder).fails(1);
     assert!(refused.err.contains("is missing"), "{}", refused.err);
 }
+
+#[test]
+fn a_prepared_text_that_was_taken_away_is_made_again() {
+    let machine = Machine::new();
+    let folder = machine.folder("Documents", &[("a.md", "The alpha text."), ("b.md", "The beta text.")]);
+    machine.swept(&folder).ok();
+    let pieces = folder.join(".agent/sanitize/pieces");
+    let before = files(&pieces);
+    std::fs::remove_file(&before[0]).unwrap();
+    std::fs::write(folder.join("c.md"), "The gamma text.").unwrap();
+    machine.swept(&folder).ok();
+    assert!(before.iter().all(|piece| piece.exists()));
+    let _up = machine.up(&folder);
+    for word in ["alpha", "beta", "gamma"] {
+        assert!(machine.run(&["search", word, "--json"]).ok().out.contains(&format!("The {word} text.")));
+    }
+}

@@ -90,6 +90,7 @@ fn show(agent: &Agent, json: bool) -> Result<()> {
         .and_then(|bytes| manifest::parse(&bytes).ok())
         .map(|parsed| parsed.manifest().grants.clone())
         .unwrap_or_default();
+    let refused = settings::gate(None)?.judge(&agent.manifest, false).err();
     let state = status.state.as_ref();
     if json {
         let grants: Vec<_> = grants
@@ -99,6 +100,7 @@ fn show(agent: &Agent, json: bool) -> Result<()> {
         let row = serde_json::json!({
             "id": agent.id, "owner": agent.owner, "manifest": agent.manifest, "out": agent.out, "endpoint": endpoint,
             "state": state, "running": status.running.is_some(), "overdue": status.overdue, "grants": grants,
+            "refused": refused.as_ref().map(|refused| refused.code.as_str()),
         });
         print_line(&row.to_string());
         return Ok(());
@@ -106,6 +108,12 @@ fn show(agent: &Agent, json: bool) -> Result<()> {
     print_line(&styled("1", &agent.id));
     let say = |key: &str, value: &str| print_line(&format!("  {key:<10} {value}"));
     say("manifest", &agent.manifest.display().to_string());
+    if let Some(refused) = &refused {
+        say(
+            "refused",
+            &styled("31", &format!("{}: {}: nothing is swept or served", refused.code, printable(&refused.detail))),
+        );
+    }
     say("endpoint", &endpoint.unwrap_or_else(|| "not running".to_owned()));
     match state {
         None => say("last run", "never"),
@@ -129,8 +137,10 @@ fn show(agent: &Agent, json: bool) -> Result<()> {
             );
         }
     }
+    let today = SystemClock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
     for grant in grants {
-        say("grant", &format!("{}: {}, until {}", grant.host, words(grant.ops), grant.until));
+        let over = if grant.until < today { " (over)" } else { "" };
+        say("grant", &format!("{}: {}, until {}{over}", grant.host, words(grant.ops), grant.until));
     }
     Ok(())
 }

@@ -1,12 +1,15 @@
 //! `bastion doctor`: what this machine allows, and what is set up.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use bastion_extract::{ExternalReaders, Job, Limits, Outcome, Pool, PoolConfig};
+use bastion_serve::Client;
 use serde::Serialize;
 
 use crate::args;
+use crate::registry;
 use crate::settings;
 use crate::terminal::{print_line, styled};
 use crate::words::Exit;
@@ -36,6 +39,24 @@ fn reader_works() -> Result<()> {
     }
 }
 
+/// Whether this machine's own certificate, its key and the roots can be used, as a client would.
+fn tls_works() -> (Option<bool>, String) {
+    let files = match super::client::tls_files(&args::Tls::default()) {
+        Ok(files) => files,
+        // none of its own is a matter of choice: `up` makes them
+        Err(error) => return (None, error.to_string()),
+    };
+    let works = || -> Result<()> {
+        let gate = Arc::new(settings::gate(Some(&files.ca))?);
+        Client::new("localhost:1", &files, gate, "localhost")?;
+        Ok(())
+    };
+    match works() {
+        Ok(()) => (Some(true), format!("{} and its key, roots in {}", files.cert.display(), files.ca.display())),
+        Err(error) => (Some(false), format!("{error:#}")),
+    }
+}
+
 /// `bastion doctor`.
 pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
     let mut findings = Vec::new();
@@ -50,6 +71,18 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
             note("caged reader", Some(true), "documents are read in a worker with no files and no network".to_owned());
         }
         Err(error) => note("caged reader", Some(false), format!("{error:#}")),
+    }
+    let (ok, says) = tls_works();
+    note("mutual TLS", ok, says);
+    match registry::all() {
+        Ok(agents) => {
+            for agent in agents {
+                let judged = settings::gate(None)?.judge(&agent.manifest, false);
+                let says = judged.as_ref().map_or_else(ToString::to_string, |_| "its manifest verifies".to_owned());
+                note(&format!("agent {}", agent.id), Some(judged.is_ok()), says);
+            }
+        }
+        Err(error) => note("agents", Some(false), format!("{error:#}")),
     }
     for tool in bastion_extract::probe_external() {
         let says = match (&tool.path, &tool.version) {

@@ -75,3 +75,24 @@ fn a_second_sweep_is_told_who_holds_the_lock() {
     assert!(refused.err.contains(&std::process::id().to_string()), "{}", refused.err);
     drop(lock);
 }
+
+#[test]
+fn agents_and_doctor_say_which_manifest_is_refused() {
+    let machine = Machine::new();
+    let folder = machine.folder("Documents", &[("a.md", "The alpha text.")]);
+    machine.swept(&folder).ok();
+    assert!(!machine.run(&["agents"]).ok().out.contains("refused"));
+    assert!(machine.run(&["doctor"]).ok().out.contains("its manifest verifies"));
+    let manifest = folder.join(".agent/manifest.yaml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("sweep: hourly", "sweep: daily")).unwrap();
+    let agents = machine.run(&["agents"]).ok();
+    assert!(agents.out.contains("bad_signature"), "{}", agents.out);
+    let json: serde_json::Value = serde_json::from_str(&machine.run(&["agents", "--json"]).ok().out).unwrap();
+    assert_eq!(json["refused"], "bad_signature");
+    let doctor = machine.run(&["doctor"]).fails(1);
+    assert!(doctor.out.contains("bad_signature"), "{}", doctor.out);
+    std::fs::write(machine.state().join("identities/tls.key"), "no key").unwrap();
+    let doctor = machine.run(&["doctor"]).fails(1);
+    assert!(doctor.out.lines().any(|line| line.starts_with("NO") && line.contains("mutual TLS")), "{}", doctor.out);
+}

@@ -11,6 +11,9 @@ pub(crate) fn check(no_test: bool) -> Result<()> {
     if !no_test {
         cargo(&["test", "--workspace"], &[])?;
     }
+    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+    let fuzz = [("RUSTFLAGS", "--cfg fuzzing"), ("CARGO_TARGET_DIR", &format!("{target}/fuzz"))];
+    cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"], &fuzz)?;
     cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     // No advisories: the database is fetched from the network, and a check must give the same answer twice.
     cargo(&["deny", "check", "licenses", "bans", "sources"], &[])

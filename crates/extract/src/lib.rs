@@ -12,6 +12,15 @@
 //! ([`fn@detect`]) and by name second. `docs/readers.md` lists formats, choices and known gaps.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
 
+/// For the fuzz targets alone.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    /// Reads a document as a worker would, in this process.
+    pub fn read(name: &str, bytes: &[u8]) {
+        let _ = crate::readers::read(name, bytes.to_vec(), &crate::readers::Budget::new(1 << 20, 1));
+    }
+}
+
 mod charset;
 mod detect;
 mod document;

@@ -2,15 +2,17 @@
 
 use std::cell::Cell;
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use crate::key::ChunkKey;
 
 /// The caller's `allow`, asked at most once for each document of one search.
 pub(crate) struct Filter<'a> {
     allow: &'a (dyn Fn(u32) -> bool + Sync),
-    known: Mutex<HashMap<u32, bool>>,
+    known: Mutex<FxHashMap<u32, bool>>,
 }
 
 impl<'a> Filter<'a> {
@@ -18,10 +20,22 @@ impl<'a> Filter<'a> {
         Self { allow, known: Mutex::default() }
     }
 
-    pub(crate) fn allows(&self, doc: u32) -> bool {
-        // Held while the caller decides: two threads must not ask twice.
+    fn allows(&self, doc: u32) -> bool {
+        self.asking()(doc)
+    }
+
+    /// Answers for many documents, one after the other. Others wait meanwhile: two threads must not ask twice.
+    pub(crate) fn asking(&self) -> impl FnMut(u32) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(doc).or_insert_with(|| (self.allow)(doc))
+        let mut last = None;
+        move |doc| match last {
+            Some((before, allowed)) if before == doc => allowed,
+            _ => {
+                let allowed = *known.entry(doc).or_insert_with(|| (self.allow)(doc));
+                last = Some((doc, allowed));
+                allowed
+            }
+        }
     }
 }
 

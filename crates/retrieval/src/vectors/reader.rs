@@ -107,7 +107,11 @@ impl Vectors {
             let signs = self.signs.get_or_init(|| Signs::of(self.rows(), *dims));
             let near = signs.near(&query, NEAR.max(depth.saturating_mul(NEAR_OF_EACH)), &self.keys, filter);
             let scan = |mut best, rows: &[usize]| {
-                rows.iter().for_each(|row| self.scan(&query, self.row(*row), *row, &mut best));
+                for row in rows {
+                    let mut product = [0];
+                    scan::products(&query, self.row(*row), &mut product);
+                    self.offer(product[0], *row, &mut best);
+                }
                 best
             };
             near.par_chunks(BLOCK).fold(none, scan).reduce(none, Best::joined)
@@ -125,13 +129,16 @@ impl Vectors {
         let mut products = [0; BLOCK];
         let count = rows.len() / query.len();
         scan::products(query, rows, &mut products[..count]);
-        let (keys, scales) = (&self.keys[first..first + count], &self.scales[first..first + count]);
-        for ((product, scale), key) in products.iter().zip(scales).zip(keys) {
-            #[allow(clippy::cast_precision_loss)]
-            let score = *product as f32 * scale;
-            if best.would_take(score) {
-                best.offer(ChunkKey::unpacked(*key), score);
-            }
+        for (row, product) in (first..first + count).zip(products) {
+            self.offer(product, row, best);
+        }
+    }
+
+    fn offer(&self, product: i32, row: usize, best: &mut Best<'_>) {
+        #[allow(clippy::cast_precision_loss)]
+        let score = product as f32 * self.scales[row];
+        if best.would_take(score) {
+            best.offer(ChunkKey::unpacked(self.keys[row]), score);
         }
     }
 }

@@ -48,15 +48,9 @@ impl Signs {
                 || vec![0_usize; farthest + 1],
                 |mut counts, ((distances, bits), keys)| {
                     scan::distances(&question, bits, distances);
-                    let mut last = None;
+                    let mut allows = filter.asking();
                     for (distance, key) in distances.iter_mut().zip(keys) {
-                        let doc = ChunkKey::unpacked(*key).doc;
-                        let allowed = match last {
-                            Some((known, allowed)) if known == doc => allowed,
-                            _ => filter.allows(doc),
-                        };
-                        last = Some((doc, allowed));
-                        if allowed {
+                        if allows(ChunkKey::unpacked(*key).doc) {
                             counts[*distance as usize] += 1;
                         } else {
                             *distance = u32::MAX;

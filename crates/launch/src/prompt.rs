@@ -6,7 +6,8 @@
 use crate::error::LaunchError;
 
 /// The variables that every prompt has.
-pub(crate) const BUILT_IN: &[&str] = &["HARNESS", "RUN_MODE", "POLL_INTERVAL_SECONDS", "PAYLOAD_VERSION", "USER_PROMPT"];
+pub(crate) const BUILT_IN: &[&str] =
+    &["HARNESS", "RUN_MODE", "POLL_INTERVAL_SECONDS", "PAYLOAD_VERSION", "USER_PROMPT"];
 
 /// Whether a subagent may be called by this variable: `[A-Z][A-Z0-9_]*`.
 pub(crate) fn is_exposable(name: &str) -> bool {

@@ -7,9 +7,9 @@ use crate::world::World;
 
 /// The builder that works here, or why none does.
 fn builder() -> Result<&'static str, String> {
-    let tried = ["podman", "buildah"].into_iter().find(|name| {
-        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
-    });
+    let tried = ["podman", "buildah"]
+        .into_iter()
+        .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
     tried.ok_or_else(|| "neither podman nor buildah is installed".to_owned())
 }
 
@@ -38,7 +38,9 @@ fn a_built_image_holds_the_payload_for_a_user_that_is_not_root() {
     let podman = world.path("fake/podman");
     std::fs::write(&podman, run).unwrap();
     std::fs::set_permissions(&podman, std::fs::Permissions::from_mode(0o755)).unwrap();
-    world.behave("case \"$call\" in 'gateway info'*) echo '{\"compute_drivers\":[{\"name\":\"podman\"}]}'; exit 0;; esac\n");
+    world.behave(
+        "case \"$call\" in 'gateway info'*) echo '{\"compute_drivers\":[{\"name\":\"podman\"}]}'; exit 0;; esac\n",
+    );
     let (launched, _) = world.launch();
     let log = std::fs::read_to_string(format!("{storage}.log")).unwrap_or_default();
     if let Err(error) = launched {
@@ -50,7 +52,9 @@ fn a_built_image_holds_the_payload_for_a_user_that_is_not_root() {
         panic!("{error}\n{log}");
     }
     let with = |words: &[&str]| {
-        let common = ["--root", &format!("{storage}/root"), "--runroot", &format!("{storage}/run"), "--storage-driver", "vfs"].map(str::to_owned);
+        let common =
+            ["--root", &format!("{storage}/root"), "--runroot", &format!("{storage}/run"), "--storage-driver", "vfs"]
+                .map(str::to_owned);
         Command::new(builder).args(common).args(words).output().unwrap()
     };
     let made = with(&["from", "--pull-never", "localhost/openshell/agent-gardener:1767323045"]);

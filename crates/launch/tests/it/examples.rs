@@ -33,10 +33,9 @@ fn reviewer_runs_on_codex_or_claude_and_watches() {
         world.options.harness = Some(harness.into());
         let plan = world.prepare().unwrap().plan().clone();
         assert_eq!((plan.run_mode.as_str(), plan.attach), ("watch", false));
-        assert_eq!(plan.providers.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), [provider]);
+        assert_eq!(plan.providers.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), ["github", provider]);
         assert!(plan.payload.iter().any(|file| file.path.ends_with("subagents/second-look.md")));
     }
-    world.write("repo/key", "made-up");
     let folder = world.path("repo/agents/reviewer/agent.yaml");
     let text = std::fs::read_to_string(&folder).unwrap();
     assert!(!text.contains("sk-") && text.lines().count() < 80, "{}", text.lines().count());

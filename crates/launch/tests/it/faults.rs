@@ -126,21 +126,41 @@ fn everything_that_can_be_refused_is_refused_before_the_first_call() {
         |world| world.options.name = Some("a-name-that-is-too-long".into()),
         |world| world.options.harness = Some("emacs".into()),
         |world| world.options.providers = vec!["x.name=y".into()],
-        |world| { world.edit("profile: forge", "profile: nowhere"); },
-        |world| { world.write("repo/agents/gardener/providers/again.yaml", "id: forge\n"); },
-        |world| { world.write("repo/agents/gardener/providers/bad.yaml", "{"); },
-        |world| { world.write("repo/agents/gardener/image/Dockerfile", "FROM scratch\nUSER root\n"); },
-        |world| { world.write("repo/agents/gardener/prompts/gardener.md", "{{NOPE}}"); },
-        |world| { world.edit("destination: resources/notes.md", "destination: ../x"); },
-        |world| { world.edit("policy: policy.yaml", "policy: nowhere.yaml"); },
-        |world| { world.edit("source: helper.md", "source: nowhere.md"); },
-        |world| { world.edit("printf planted-;", "exit 1;"); },
+        |world| {
+            world.edit("profile: forge", "profile: nowhere");
+        },
+        |world| {
+            world.write("repo/agents/gardener/providers/again.yaml", "id: forge\n");
+        },
+        |world| {
+            world.write("repo/agents/gardener/providers/bad.yaml", "{");
+        },
+        |world| {
+            world.write("repo/agents/gardener/image/Dockerfile", "FROM scratch\nUSER root\n");
+        },
+        |world| {
+            world.write("repo/agents/gardener/prompts/gardener.md", "{{NOPE}}");
+        },
+        |world| {
+            world.edit("destination: resources/notes.md", "destination: ../x");
+        },
+        |world| {
+            world.edit("policy: policy.yaml", "policy: nowhere.yaml");
+        },
+        |world| {
+            world.edit("source: helper.md", "source: nowhere.md");
+        },
+        |world| {
+            world.edit("printf planted-;", "exit 1;");
+        },
         |world| std::fs::remove_file(world.path("home/.codex/auth.json")).unwrap(),
         |world| world.machine.supervisor = bastion_launch::Supervisor::Path("/nowhere".into()),
         |world| world.options.harness_bin = Some("/nowhere".into()),
         |world| world.options.require_signature = true,
         |world| world.options.env = vec!["x".into()],
-        |world| { world.env("OPENSHELL_AGENT_HEARTBEAT_SECONDS", "x"); },
+        |world| {
+            world.env("OPENSHELL_AGENT_HEARTBEAT_SECONDS", "x");
+        },
     ];
     for (i, spoil) in spoils.iter().enumerate() {
         let mut world = World::new();

@@ -29,8 +29,11 @@ fn a_run_is_listed_from_its_start() {
     let world = launched();
     let [run] = runs::list(&world.machine.state_dir).unwrap().try_into().unwrap();
     assert_eq!((run.name.as_str(), run.agent.as_str(), run.harness.as_str()), (NAME, "gardener", "codex"));
-    assert_eq!((run.driver.as_str(), run.gateway.as_deref(), run.run_mode.as_str()), ("openshell", Some("greenhouse"), "watch"));
-    assert_eq!((run.state(), run.last), ("unknown", None));
+    assert_eq!(
+        (run.driver.as_str(), run.gateway.as_deref(), run.run_mode.as_str()),
+        ("openshell", Some("greenhouse"), "watch")
+    );
+    assert_eq!((run.state(), run.last.as_ref()), ("unknown", None));
     // a launch that failed while the sandbox was being made can be cleaned up by its name
     let world = World::new();
     world.behave("case \"$call\" in 'sandbox create'*) exit 1;; esac\n");
@@ -52,7 +55,7 @@ fn show_asks_the_supervisor_and_keeps_the_last_word() {
     std::fs::remove_file(world.path("fake/report")).unwrap();
     let (run, report) = show(&world);
     assert!(report.is_none());
-    assert_eq!((run.state(), run.last.unwrap().record), ("gone", Some(record)));
+    assert_eq!((run.state(), run.last.clone().unwrap().record), ("gone", Some(record)));
 }
 
 #[test]
@@ -72,7 +75,7 @@ fn stop_takes_the_last_word_and_rm_forgets() {
     assert!(runs::stop(state, NAME, &driver, clock, &Stop::new()).unwrap());
     assert!(world.lines().iter().any(|line| *line == format!("openshell sandbox delete {NAME}")));
     let run = runs::find(state, NAME).unwrap();
-    assert_eq!((run.state(), run.last.unwrap().record.unwrap().cycle), ("gone", Some(4)));
+    assert_eq!((run.state(), run.last.clone().unwrap().record.unwrap().cycle), ("gone", Some(4)));
     world.behave("case \"$call\" in 'sandbox delete'*) echo 'sandbox not found' >&2; exit 1;; esac\n");
     assert!(!runs::rm(state, NAME, &driver, clock, &Stop::new()).unwrap());
     assert!(matches!(runs::find(state, NAME), Err(LaunchError::NoRun { .. })));

@@ -74,7 +74,9 @@ fn an_edit_of_anything_it_brings_in_is_refused() {
         world.write(&format!("repo/agents/gardener/{path}"), text);
         assert_eq!(refusal(&world), RefusalCode::BadSignature, "{path}");
     }
-    for (from, to) in [("max_cycles: 9", "max_cycles: 8"), ("description: Keeps", "description: keeps"), ("serial: 2", "serial: 3")] {
+    for (from, to) in
+        [("max_cycles: 9", "max_cycles: 8"), ("description: Keeps", "description: keeps"), ("serial: 2", "serial: 3")]
+    {
         let (world, ..) = signed();
         world.edit(from, to);
         assert_eq!(refusal(&world), RefusalCode::BadSignature, "{to}");

@@ -33,7 +33,7 @@ pub(crate) enum Generation {
 }
 
 pub(crate) struct World {
-    pub(crate) dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
     pub(crate) options: LaunchOptions,
     pub(crate) machine: Machine,
     pub(crate) clock: Arc<ManualClock>,
@@ -103,7 +103,7 @@ impl World {
             prompt: "Tend it; {{HARNESS}} stays.".into(),
             ..LaunchOptions::default()
         };
-        Self { dir, options, machine, clock }
+        Self { _dir: dir, options, machine, clock }
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -175,13 +175,14 @@ impl World {
 
     pub(crate) fn all_calls(&self) -> Vec<Call> {
         let text = fs::read_to_string(self.path("fake/calls")).unwrap_or_default();
-        let call = |(i, line): (usize, &str)| {
-            let env = fs::read_to_string(self.path(&format!("fake/env.{}", i + 1))).unwrap();
+        let call = |line: &str| {
+            let (pid, words) = line.split_once('\u{1f}').unwrap();
+            let env = fs::read_to_string(self.path(&format!("fake/env.{pid}"))).unwrap();
             let env = env.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned()));
-            let line = line.replace('\u{1f}', " ").replace("--gateway greenhouse ", "");
+            let line = words.replace('\u{1f}', " ").replace("--gateway greenhouse ", "");
             Call { line, env: env.collect() }
         };
-        text.lines().enumerate().map(call).collect()
+        text.lines().map(call).collect()
     }
 
     /// The calls' command lines, machine paths shortened.

@@ -27,7 +27,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// What it can't run, or what it lacks on this machine.
-    fn check(&self, plan: &LaunchPlan) -> Result<(), LaunchError>;
+    fn check(&self, plan: &LaunchPlan, stop: &Stop) -> Result<(), LaunchError>;
 
     /// Starts it; where the launch is attached, runs it to its end.
     ///

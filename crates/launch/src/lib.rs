@@ -13,6 +13,7 @@ pub mod runs;
 pub mod sign;
 pub mod text;
 
+mod assemble;
 mod consent;
 mod contents;
 mod copy;

@@ -44,6 +44,17 @@ pub(crate) fn made(prefix: &str, now: Timestamp) -> Result<String, LaunchError> 
     Ok(format!("{trimmed}-{}", base36(now.as_second())))
 }
 
+/// A prefix made from an agent's id, which may be longer than fits: as much of it as does.
+pub(crate) fn prefix_of(id: &str) -> String {
+    let mut prefix = String::new();
+    for c in id.chars().take(MAX_NAME - STAMP) {
+        if c != '-' || !prefix.ends_with('-') {
+            prefix.push(c);
+        }
+    }
+    prefix.trim_end_matches('-').to_owned()
+}
+
 fn fault(name: &str) -> Option<String> {
     let length = name.chars().count();
     if name.is_empty() {
@@ -86,6 +97,16 @@ mod tests {
             let one = made(prefix, now).unwrap();
             let two = made(prefix, at("2026-11-30T20:42:08Z")).unwrap();
             assert!(one.len() <= MAX_NAME && fault(&one).is_none() && one != two, "{one} {two}");
+        }
+    }
+
+    #[test]
+    fn any_id_gives_a_prefix() {
+        for (id, prefix) in
+            [("a", "a"), ("a--b", "a-b"), ("pull-request-watcher", "pull-reques"), ("ten-chars--x", "ten-chars")]
+        {
+            assert_eq!(prefix_of(id), prefix);
+            assert!(made(prefix, at("2026-11-30T20:42:07Z")).is_ok());
         }
     }
 

@@ -112,9 +112,9 @@ impl Driver for OpenShell {
         "openshell"
     }
 
-    fn check(&self, plan: &LaunchPlan) -> Result<(), LaunchError> {
+    fn check(&self, plan: &LaunchPlan, stop: &Stop) -> Result<(), LaunchError> {
         gateway_of(plan)?;
-        self.abilities(&Stop::new()).map(|_| ())
+        self.abilities(stop).map(|_| ())
     }
 
     fn start(&self, mut launch: Launch<'_, '_>) -> Result<Launched, LaunchError> {

@@ -21,16 +21,18 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The hosts that it opens, each with its ports.
+    /// The hosts that it opens, each once, with its ports.
     pub fn hosts(&self) -> Vec<String> {
-        let endpoints = self.json["endpoints"].as_array().into_iter().flatten();
-        endpoints
-            .filter_map(|endpoint| {
-                let host = endpoint["host"].as_str()?;
-                let ports = endpoint.get("ports").or_else(|| endpoint.get("port"));
-                Some(ports.map_or_else(|| host.to_owned(), |ports| format!("{host}:{ports}")))
-            })
-            .collect()
+        let mut hosts: Vec<String> = Vec::new();
+        for endpoint in self.json["endpoints"].as_array().into_iter().flatten() {
+            let Some(host) = endpoint["host"].as_str() else { continue };
+            let ports = endpoint.get("ports").or_else(|| endpoint.get("port"));
+            let shown = ports.map_or_else(|| host.to_owned(), |ports| format!("{host}:{ports}"));
+            if !hosts.contains(&shown) {
+                hosts.push(shown);
+            }
+        }
+        hosts
     }
 }
 

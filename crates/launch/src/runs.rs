@@ -136,6 +136,11 @@ fn record_file(state_dir: &Path, name: &str) -> PathBuf {
     dir(state_dir).join(format!("{name}.json"))
 }
 
+/// Whether this machine has started a run of this name.
+pub(crate) fn is_known(state_dir: &Path, name: &str) -> bool {
+    record_file(state_dir, name).symlink_metadata().is_ok()
+}
+
 /// Where the output of a program goes that is left running.
 pub(crate) fn output_file(state_dir: &Path, name: &str) -> PathBuf {
     dir(state_dir).join(format!("{name}.log"))

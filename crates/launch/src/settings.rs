@@ -1,7 +1,8 @@
 //! What holds for this launch? Flags above the environment above the manifest, all of it judged before anything is done.
+mod image;
+mod providers;
 
-use std::path::{Path, PathBuf};
-
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use crate::agent::{Agent, Bind, Provider, RunMode};
@@ -10,8 +11,13 @@ use crate::locate::Located;
 use crate::name;
 use crate::options::{LaunchOptions, Machine};
 use crate::parse::{is_component, is_variable};
-use crate::paths::Bases;
+use crate::runs;
 use crate::variables;
+use image::image;
+use providers::providers;
+
+pub use image::ImageSource;
+pub(crate) use image::image_at;
 
 /// Where an agent runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,20 +29,12 @@ pub enum Target {
     Gateway(String),
 }
 
-/// What the image is built from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ImageSource {
-    /// A Dockerfile and the folder it lies in, which is the build context.
-    Dockerfile(PathBuf),
-    /// An image by its reference.
-    Reference(String),
-}
-
 /// Everything that flags, environment and manifest decide.
 pub(crate) struct Resolved {
     pub(crate) target: Target,
     pub(crate) name: String,
+    /// The time that name and tag say.
+    pub(crate) at: Timestamp,
     /// None where the target needs no image.
     pub(crate) image: Option<ImageSource>,
     pub(crate) harness: String,
@@ -84,10 +82,7 @@ pub(crate) fn resolve(options: &LaunchOptions, machine: &Machine, located: &Loca
         }
     }
     env.extend(extra_env(options, &providers, &env, &mut warnings)?);
-    let name = match &options.name {
-        Some(name) => name::given(name)?,
-        None => name::made(agent.sandbox.name_prefix.as_deref().unwrap_or(agent.id.as_str()), machine.clock.now())?,
-    };
+    let (name, at) = named(options, machine, agent)?;
     let image = match &target {
         Target::Local => None,
         Target::Gateway(_) => Some(image(options, machine, located)?),
@@ -96,6 +91,7 @@ pub(crate) fn resolve(options: &LaunchOptions, machine: &Machine, located: &Loca
     Ok(Resolved {
         target,
         name,
+        at,
         image,
         harness,
         harness_settings,
@@ -109,6 +105,21 @@ pub(crate) fn resolve(options: &LaunchOptions, machine: &Machine, located: &Loca
         binds,
         warnings,
     })
+}
+
+/// The sandbox's name, and the time in it: a second later for each run of this machine that has the name.
+fn named(options: &LaunchOptions, machine: &Machine, agent: &Agent) -> Result<(String, Timestamp), LaunchError> {
+    let mut at = machine.clock.now();
+    if let Some(name) = &options.name {
+        return Ok((name::given(name)?, at));
+    }
+    let prefix = agent.sandbox.name_prefix.clone().unwrap_or_else(|| name::prefix_of(agent.id.as_str()));
+    let mut name = name::made(&prefix, at)?;
+    while runs::is_known(&machine.state_dir, &name) {
+        at = at.saturating_add(SignedDuration::from_secs(1)).unwrap_or(at);
+        name = name::made(&prefix, at)?;
+    }
+    Ok((name, at))
 }
 
 /// Variables of older launchers that set what the manifest says of `codex`.
@@ -229,84 +240,6 @@ fn extra_env(
         extra.push((name.to_owned(), value.to_owned()));
     }
     Ok(extra)
-}
-
-fn providers(options: &LaunchOptions, agent: &Agent, harness: &str) -> Result<Vec<Provider>, LaunchError> {
-    let mut providers = agent.providers.clone();
-    for given in &options.providers {
-        let usage = |what: String| LaunchError::usage(format!("--provider {}", given.escape_debug()), what);
-        let (place, value) = given.split_once('=').ok_or_else(|| usage("is no ID.FIELD=VALUE".to_owned()))?;
-        let (id, field) = place.rsplit_once('.').ok_or_else(|| usage("is no ID.FIELD=VALUE".to_owned()))?;
-        if !is_component(value) {
-            return Err(usage("has a value that is no name".to_owned()));
-        }
-        let known: Vec<String> = agent.providers.iter().map(|provider| provider.id.clone()).collect();
-        let provider = providers
-            .iter_mut()
-            .find(|provider| provider.id == id)
-            .ok_or_else(|| usage(format!("names no provider; there are {}", known.join(", "))))?;
-        match (field, &mut provider.refresh) {
-            ("name", _) => value.clone_into(&mut provider.name),
-            ("profile", _) => value.clone_into(&mut provider.profile),
-            ("credential_key", Some(refresh)) => value.clone_into(&mut refresh.credential_key),
-            ("credential_key", None) => {
-                return Err(usage("sets the key of a refresh that the provider has not".to_owned()));
-            }
-            _ => return Err(usage("names no field; there are name, profile, credential_key".to_owned())),
-        }
-    }
-    providers.retain(|provider| provider.harness.as_deref().is_none_or(|only| only == harness));
-    for (i, provider) in providers.iter().enumerate() {
-        if providers[..i].iter().any(|other| other.name == provider.name) {
-            let subject = format!("the provider name `{}`", provider.name);
-            return Err(LaunchError::refused(subject, "is used twice in this launch"));
-        }
-    }
-    Ok(providers)
-}
-
-fn image(options: &LaunchOptions, machine: &Machine, located: &Located) -> Result<ImageSource, LaunchError> {
-    match &options.from {
-        Some(from) => image_at(from, &machine.cwd, &located.bases),
-        None => {
-            let own = located.parsed.agent.sandbox.from.as_deref().unwrap_or("agent://.");
-            image_at(own, &located.bases.agent, &located.bases)
-        }
-    }
-}
-
-/// What `from` means, a relative path starting at `base`.
-pub(crate) fn image_at(from: &str, base: &Path, bases: &Bases) -> Result<ImageSource, LaunchError> {
-    let prefixed = from.contains("://");
-    let path = if prefixed { bases.resolve(from)? } else { base.join(from) };
-    let is_path = prefixed || from.starts_with(['/', '.']) || path.symlink_metadata().is_ok();
-    if !is_path {
-        return reference(from);
-    }
-    let refused = |path: &Path, why: String| LaunchError::refused(format!("the image source {}", path.display()), why);
-    let meta = path.symlink_metadata().map_err(|error| refused(&path, format!("can't be read: {error}")))?;
-    let file = if path.is_dir() { path.join("Dockerfile") } else { path.clone() };
-    let what = if path.is_dir() {
-        file.symlink_metadata().map_err(|_| refused(&path, "has no Dockerfile in it".to_owned()))?
-    } else {
-        meta
-    };
-    if what.is_symlink() {
-        return Err(refused(&file, "is a link; the Dockerfile must be a file of its own".to_owned()));
-    }
-    if !what.is_file() {
-        return Err(refused(&file, "is no regular file".to_owned()));
-    }
-    Ok(ImageSource::Dockerfile(file))
-}
-
-fn reference(from: &str) -> Result<ImageSource, LaunchError> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/:@".contains(&b);
-    if !from.bytes().all(plain) || !from.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        let subject = format!("the image source `{}`", from.escape_debug());
-        return Err(LaunchError::refused(subject, "is neither a file, nor a folder, nor an image reference"));
-    }
-    Ok(ImageSource::Reference(from.to_owned()))
 }
 
 fn binds(options: &LaunchOptions, agent: &Agent, target: &Target) -> Result<Vec<Bind>, LaunchError> {

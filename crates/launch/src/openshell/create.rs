@@ -43,7 +43,8 @@ pub(super) fn run(
     let state = &launch.machine.state_dir;
     let mut run = Run::new(plan, driver.name(), launch.machine.clock.now());
     // before the call: a sandbox that nobody has written down could not be stopped
-    runs::save(state, &run)?;
+    let unsaved = |session: &Session<'_>, error: LaunchError| session.failed("writing the run down", error.to_string());
+    runs::save(state, &run).map_err(|error| unsaved(launch.session, error))?;
     let mut manner = Manner { detach: !plan.attach && abilities.detach, ephemeral: !plan.keep };
     if !plan.attach && !manner.detach {
         return leave(driver, gateway, launch, image, run, manner);
@@ -68,7 +69,7 @@ pub(super) fn run(
     if answer.status != 0 {
         return Err(launch.session.failed(&call.shown(), answer.message(launch.session.masker)));
     }
-    runs::save(state, &run)?;
+    runs::save(state, &run).map_err(|error| unsaved(launch.session, error))?;
     Ok(Launched { run, exit: None })
 }
 
@@ -130,8 +131,13 @@ fn leave(
     session.check(&format!("before {step}"))?;
     session.tell(Notice::Step(&step));
     let path = runs::output_file(&launch.machine.state_dir, &run.name);
-    let log = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(&path);
-    let log = log.map_err(LaunchError::file(&path))?;
+    let unusable =
+        |error: std::io::Error| session.failed(&step, format!("its output file {}: {error}", path.display()));
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unusable(error)),
+        _ => {} // an earlier run of the same name
+    }
+    let log = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(&path).map_err(unusable)?;
     let mut child = child::start(&call.job(), log)
         .map_err(|error| session.failed(&step, format!("it can't be started: {error}")))?;
     let look = driver.call(gateway, &["sandbox", "get", &plan.sandbox]);

@@ -53,8 +53,10 @@ pub(super) fn bring_in(
     next["resource_version"] = version.into();
     // JSON is YAML, and has one way to be read
     let file = file.with_file_name(format!("{}-update.yaml", file.file_stem().unwrap_or_default().to_string_lossy()));
-    write_new(&file, format!("{next:#}\n").as_bytes(), PRIVATE_FILE).map_err(LaunchError::file(&file))?;
-    call(&["update", id, "--file", &file.display().to_string()]).ok(session)?;
+    let update = call(&["update", id, "--file", &file.display().to_string()]);
+    write_new(&file, format!("{next:#}\n").as_bytes(), PRIVATE_FILE)
+        .map_err(|error| session.failed(&update.shown(), format!("its file can't be written: {error}")))?;
+    update.ok(session)?;
     session.done(format!("the profile {id} is updated"));
     Ok(())
 }

@@ -264,3 +264,14 @@ fn a_dockerfile_that_is_a_link_or_ends_as_root_is_refused() {
     std::os::unix::fs::symlink("../real", &file).unwrap();
     assert!(refused(&world).1.contains("is a link"));
 }
+
+#[test]
+fn two_launches_of_one_second_have_two_names() {
+    let world = World::new();
+    world.launch().0.unwrap();
+    world.launch().0.unwrap();
+    let names: Vec<String> =
+        bastion_launch::runs::list(&world.machine.state_dir).unwrap().into_iter().map(|run| run.name).collect();
+    assert_eq!(names, ["gard-20260102030405", "gard-20260102030406"]);
+    assert!(world.lines().iter().any(|line| line.contains("--tag openshell/agent-gardener:1767323046")));
+}

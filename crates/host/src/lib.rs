@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![allow(clippy::disallowed_methods)] // this crate is the door that the bans point to
 
+pub mod child;
 pub mod clock;
 pub mod files;
 pub mod jsonl;

@@ -23,6 +23,7 @@ use bastion_host::clock::Clock;
 use bastion_host::files::read_capped;
 use bastion_host::seen::SeenFile;
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 use crate::anchors::{AnchorFiles, Anchors};
 use crate::cert;
@@ -65,6 +66,41 @@ pub struct Admitted {
     roots: Vec<ResolvedRoot>,
     scope: Scope,
     pub(crate) evidence: Evidence,
+}
+
+/// What a signature is over, whichever kind of file says it: a folder's manifest or an agent's.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// What the file calls itself.
+    pub id: String,
+    /// Who must have signed.
+    pub owner_host: String,
+    /// Rises with every signing.
+    pub serial: Option<u64>,
+    /// The signature, where there is one.
+    pub signature: Option<Signature>,
+    /// The signed bytes.
+    pub payload: Vec<u8>,
+}
+
+impl Claim {
+    /// Lower-case hex SHA-256 of the payload.
+    pub fn digest(&self) -> String {
+        manifest::hex(&Sha256::digest(&self.payload))
+    }
+}
+
+impl From<&ParsedManifest> for Claim {
+    fn from(parsed: &ParsedManifest) -> Self {
+        let fields = parsed.manifest();
+        Self {
+            id: fields.id.to_string(),
+            owner_host: fields.owner_host.clone(),
+            serial: fields.serial,
+            signature: fields.signature.clone(),
+            payload: parsed.payload(),
+        }
+    }
 }
 
 /// What was read to come to the judgement, so that it can be seen cheaply whether anything changed.
@@ -163,22 +199,45 @@ impl Gate {
             let reason = "--allow-unsigned: the manifest has no signature".to_owned();
             return Ok((Standing::Bypassed { reason }, roots, floor, None));
         };
-        let signer = self.judge_signature(parsed, signature, path, now)?;
-        let key = FloorKey::new(&manifest.owner_host, manifest.id.as_str(), path);
-        let floor = self.floor.admit(&key, manifest.serial, &parsed.digest(), now)?;
+        let (standing, floor, signer) = self.judge_signed(&Claim::from(parsed), signature, path, now)?;
+        Ok((standing, roots, floor, Some(signer)))
+    }
+
+    /// Judges a signed file of another kind, at its canonical path. What [`Gate::judge`] does with a manifest's
+    /// signature, the floor included, and nothing of what the file says.
+    ///
+    /// # Errors
+    /// The first check that failed.
+    pub fn judge_claim(&self, claim: &Claim, path: &Path) -> Result<Standing, Fault> {
+        let Some(signature) = &claim.signature else {
+            return Err(Fault::new(RefusalCode::Unsigned, "it has no signature; `bastion sign` makes one"));
+        };
+        self.judge_signed(claim, signature, path, self.clock.now()).map(|(standing, ..)| standing)
+    }
+
+    fn judge_signed(
+        &self,
+        claim: &Claim,
+        signature: &Signature,
+        path: &Path,
+        now: Timestamp,
+    ) -> Result<(Standing, FloorState, SignerEvidence), Fault> {
+        let signer = self.judge_signature(claim, signature, path, now)?;
+        let key = FloorKey::new(&claim.owner_host, &claim.id, path);
+        let floor = self.floor.admit(&key, claim.serial, &claim.digest(), now)?;
         let standing = Standing::Signed {
-            cn: manifest.owner_host.clone(),
+            cn: claim.owner_host.clone(),
             cert: signature.cert.clone(),
             chained: true,
-            serial: manifest.serial,
+            serial: claim.serial,
             not_after: signer.window.not_after,
         };
-        Ok((standing, roots, floor, Some(signer)))
+        Ok((standing, floor, signer))
     }
 
     fn judge_signature(
         &self,
-        parsed: &ParsedManifest,
+        claim: &Claim,
         signature: &Signature,
         path: &Path,
         now: Timestamp,
@@ -192,7 +251,7 @@ impl Gate {
         let (cert, chain) = read_cert(&cert_path)?;
         let leaf = cert::parse(&chain[0]).map_err(|why| cert_unreadable(&cert_path, &why))?;
         let cn = cert::common_name(leaf.subject())?;
-        let owner = &parsed.manifest().owner_host;
+        let owner = &claim.owner_host;
         if cn.as_str() != owner {
             return Err(Fault::new(
                 RefusalCode::CnMismatch,
@@ -201,7 +260,7 @@ impl Gate {
         }
         let trust = Trust { roots: anchors.roots(), lists: &anchors.lists };
         let window = chain::judge(&chain, &trust, Usage::Sign, now)?;
-        verify_signature(&leaf, parsed.payload_bytes(), &signature.value)?;
+        verify_signature(&leaf, &claim.payload, &signature.value)?;
         Ok(SignerEvidence { cert, anchors, window })
     }
 

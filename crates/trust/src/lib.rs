@@ -7,6 +7,7 @@
 
 pub mod ca;
 pub mod detached;
+pub mod fields;
 pub mod gate;
 pub mod identity;
 pub mod init;
@@ -15,6 +16,7 @@ pub mod manifest;
 pub mod peer;
 pub mod scope;
 pub mod sign;
+pub mod yaml;
 
 /// For the fuzz targets alone.
 #[cfg(fuzzing)]
@@ -42,13 +44,12 @@ mod floor;
 mod names;
 mod read;
 mod roots;
-mod yaml;
 
 pub use anchors::Anchors;
 pub use cert::{CertificateInfo, MAX_CERT_BYTES, inspect};
 pub use chain::Usage;
 pub use error::{Fault, FileError, MalformedError, RefusalCode, Refused};
-pub use gate::{Admitted, Gate, GateSettings, SIGNATURE_ALG, Standing};
+pub use gate::{Admitted, Claim, Gate, GateSettings, SIGNATURE_ALG, Standing};
 pub use live::LivePolicy;
 pub use manifest::{Manifest, ParsedManifest, Stage, parse, payload};
 pub use names::{AgentId, CommonName};

@@ -152,7 +152,10 @@ pub fn parse(bytes: &[u8]) -> Result<ParsedManifest, MalformedError> {
 }
 
 /// The bytes as a strict YAML tree.
-pub(crate) fn tree(bytes: &[u8]) -> Result<yaml::Node, MalformedError> {
+///
+/// # Errors
+/// Where they are too many, no UTF-8 or no strict YAML.
+pub fn tree(bytes: &[u8]) -> Result<yaml::Node, MalformedError> {
     let start = Place { line: 1, column: 1 };
     if bytes.len() > MAX_MANIFEST_BYTES {
         return Err(start.error(format!("the file is larger than {MAX_MANIFEST_BYTES} bytes")));
@@ -188,7 +191,7 @@ pub fn payload(bytes: &[u8]) -> Result<Vec<u8>, MalformedError> {
 }
 
 /// Lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -205,10 +208,6 @@ impl ParsedManifest {
     /// The bytes that are signed: the value without `signature`, as RFC 8785 JSON.
     pub fn payload(&self) -> Vec<u8> {
         self.payload.clone()
-    }
-
-    pub(crate) fn payload_bytes(&self) -> &[u8] {
-        &self.payload
     }
 
     /// Lower-case hex SHA-256 of the payload.

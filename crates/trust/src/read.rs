@@ -6,13 +6,11 @@ use std::collections::HashSet;
 
 use jiff::civil::Date;
 
-use crate::error::MalformedError;
-use crate::manifest::{Cadence, Grant, Limits, Manifest, Op, Ops, Root, Signature, Stage};
-use crate::names::{AgentId, host_name_fault};
+use crate::fields::{Fields, Read, check_path, host, list, number, signature, string};
+use crate::manifest::{Cadence, Grant, Limits, Manifest, Op, Ops, Root, Stage};
+use crate::names::AgentId;
 use crate::scope::Pattern;
-use crate::yaml::{Node, Place, Value};
-
-type Read<T> = Result<T, MalformedError>;
+use crate::yaml::{Node, Value};
 
 /// A list of roots or globs may be this long: each costs a compiled matcher before any signature is looked at.
 const MAX_LIST: usize = 1_000;
@@ -58,84 +56,11 @@ pub(crate) fn manifest(root: &Node) -> Read<Manifest> {
     })
 }
 
-/// A mapping whose keys are all known.
-struct Fields<'n> {
-    entries: &'n [(crate::yaml::Key, Node)],
-    what: &'static str,
-    place: Place,
-}
-
-impl<'n> Fields<'n> {
-    fn of(node: &'n Node, what: &'static str, known: &[&str]) -> Read<Self> {
-        let Value::Map(entries) = &node.value else {
-            return Err(node.error(format!("{what} must be a mapping, this is {}", node.kind())));
-        };
-        for (key, _) in entries {
-            if !known.contains(&key.name.as_str()) {
-                let hint = known
-                    .iter()
-                    .map(|name| (distance(name, &key.name), name))
-                    .min()
-                    .filter(|(distance, _)| *distance <= 2)
-                    .map_or_else(
-                        || format!("known are {}", known.join(", ")),
-                        |(_, name)| format!("did you mean `{name}`?"),
-                    );
-                let name = key.name.escape_debug().take(64).collect::<String>();
-                return Err(key.place.error(format!("unknown key `{name}` in {what}; {hint}")));
-            }
-        }
-        Ok(Self { entries, what, place: node.place })
-    }
-
-    fn get(&self, key: &str) -> Option<&'n Node> {
-        self.entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node)
-    }
-
-    fn required(&self, key: &str) -> Read<&'n Node> {
-        self.get(key).ok_or_else(|| self.place.error(format!("{} has no `{key}`", self.what)))
-    }
-}
-
-/// How many single-character edits part two names (bounded: names are short).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(32).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
-fn string<'n>(node: &'n Node, what: &str) -> Read<&'n str> {
-    node.text().ok_or_else(|| node.error(format!("`{what}` must be a string, this is {}", node.kind())))
-}
-
-fn list<'n>(node: &'n Node, what: &str) -> Read<&'n [Node]> {
-    node.elements().ok_or_else(|| node.error(format!("`{what}` must be a list, this is {}", node.kind())))
-}
-
 fn bounded(node: &Node, nodes: &[Node], what: &str) -> Read<()> {
     if nodes.len() > MAX_LIST {
         return Err(node.error(format!("`{what}` has more than {MAX_LIST} entries")));
     }
     Ok(())
-}
-
-fn number(node: &Node, what: &str, least: u64) -> Read<u64> {
-    match node.value {
-        Value::Int(n) => match u64::try_from(n) {
-            Ok(n) if n >= least => Ok(n),
-            _ => Err(node.error(format!("`{what}` must be at least {least}"))),
-        },
-        _ => Err(node.error(format!("`{what}` must be a whole number, this is {}", node.kind()))),
-    }
 }
 
 fn parsed<T: std::str::FromStr>(node: &Node, what: &str) -> Read<T>
@@ -148,14 +73,6 @@ where
 fn id(node: &Node) -> Read<AgentId> {
     AgentId::new(string(node, "id")?)
         .ok_or_else(|| node.error("`id` must be 1 to 63 of a to z, 0 to 9 and `-`, not starting with `-`"))
-}
-
-fn host(node: &Node, what: &str) -> Read<String> {
-    let host = string(node, what)?;
-    match host_name_fault(host) {
-        Some(fault) => Err(node.error(format!("`{what}` {fault}"))),
-        None => Ok(host.to_owned()),
-    }
 }
 
 fn roots(node: &Node) -> Read<Vec<Root>> {
@@ -204,19 +121,6 @@ fn root(node: &Node) -> Read<Root> {
         other_mounts,
         place: path_node.place,
     })
-}
-
-fn check_path(node: &Node, path: &str) -> Read<()> {
-    if path.is_empty() {
-        return Err(node.error("a path is empty"));
-    }
-    if path.chars().any(char::is_control) {
-        return Err(node.error("a path has a control character in it"));
-    }
-    if path == "~" || path.starts_with("~/") {
-        return Err(node.error("`~` is not expanded; write the whole path"));
-    }
-    Ok(())
 }
 
 fn globs(node: Option<&Node>, what: &str) -> Read<Vec<String>> {
@@ -322,13 +226,4 @@ fn limits(node: &Node) -> Read<Limits> {
         extract_seconds: limit("extract_seconds", default.extract_seconds)?,
         archive_depth,
     })
-}
-
-/// Reads the block's shape only: whether `alg` is known and `value` verifies is the gate's to say.
-fn signature(node: &Node) -> Read<Signature> {
-    let fields = Fields::of(node, "`signature`", &["alg", "cert", "value"])?;
-    let text = |key: &str| fields.required(key).and_then(|node| string(node, key)).map(str::to_owned);
-    let signature = Signature { alg: text("alg")?, cert: text("cert")?, value: text("value")? };
-    check_path(fields.required("cert")?, &signature.cert)?;
-    Ok(signature)
 }

@@ -22,8 +22,8 @@ use crate::ecdsa::SigningKey;
 use crate::edit::Document;
 use crate::error::{Fault, FileError, MalformedError, RefusalCode, Refused};
 use crate::floor::FloorKey;
-use crate::gate::{Gate, SIGNATURE_ALG, beside, read_cert, read_manifest, verify_signature};
-use crate::manifest::{self, Grant, ParsedManifest, Signature};
+use crate::gate::{Claim, Gate, SIGNATURE_ALG, beside, read_cert, read_manifest, verify_signature};
+use crate::manifest::{self, Grant, Signature};
 use crate::names::host_name_fault;
 
 /// A key file may be this many bytes long.
@@ -143,17 +143,38 @@ pub enum SignError {
     },
 }
 
+/// How a kind of file is read as what a signature is over.
+pub type ReadClaim<'r> = &'r dyn Fn(&[u8]) -> Result<Claim, MalformedError>;
+
+fn folder_claim(bytes: &[u8]) -> Result<Claim, MalformedError> {
+    manifest::parse(bytes).map(|parsed| Claim::from(&parsed))
+}
+
 /// Signs the manifest with this certificate and key. `cert` is recorded as given and read relative to the manifest;
 /// `key` is an ordinary path. Where the manifest has a serial it becomes one more than its own and this machine's floor.
 ///
 /// # Errors
 /// Where anything can't be read, does not belong together or can't be written; the file is then as it was.
 pub fn sign(gate: &Gate, manifest: &Path, cert: &Path, key: &Path) -> Result<Signed, SignError> {
+    sign_as(gate, manifest, cert, key, &folder_claim)
+}
+
+/// As [`sign`], of another kind of file.
+///
+/// # Errors
+/// As [`sign`].
+pub fn sign_as(
+    gate: &Gate,
+    manifest: &Path,
+    cert: &Path,
+    key: &Path,
+    read: ReadClaim<'_>,
+) -> Result<Signed, SignError> {
     let (path, bytes) = read_manifest(manifest).map_err(SignError::Unusable)?;
     let _lock = lock(gate, &path)?;
     // read again: the holder of the lock before us may have signed it
     let bytes = reread(&path, manifest)?.unwrap_or(bytes);
-    sign_text(gate, &path, &bytes, &bytes, cert_text(cert)?, key)
+    sign_text(gate, &path, &bytes, &bytes, cert_text(cert)?, key, read)
 }
 
 /// Records a signature (base64 of DER) that was made elsewhere over this manifest's payload.
@@ -161,21 +182,35 @@ pub fn sign(gate: &Gate, manifest: &Path, cert: &Path, key: &Path) -> Result<Sig
 /// # Errors
 /// Where it does not verify under that certificate, and as [`sign`].
 pub fn record(gate: &Gate, manifest: &Path, cert: &Path, value: &str) -> Result<Signed, SignError> {
+    record_as(gate, manifest, cert, value, &folder_claim)
+}
+
+/// As [`record`], of another kind of file.
+///
+/// # Errors
+/// As [`record`].
+pub fn record_as(
+    gate: &Gate,
+    manifest: &Path,
+    cert: &Path,
+    value: &str,
+    read: ReadClaim<'_>,
+) -> Result<Signed, SignError> {
     let (path, bytes) = read_manifest(manifest).map_err(SignError::Unusable)?;
     let _lock = lock(gate, &path)?;
     let bytes = reread(&path, manifest)?.unwrap_or(bytes);
     let cert = cert_text(cert)?;
-    let parsed = parse(&path, &bytes)?;
+    let claim = parse(&path, &bytes, read)?;
     let chain = read_chain(&path, cert)?;
     let leaf = read_leaf(&chain, &path, cert)?;
     let value: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    verify_signature(&leaf, parsed.payload_bytes(), &value).map_err(SignError::Value)?;
+    verify_signature(&leaf, &claim.payload, &value).map_err(SignError::Value)?;
     let signature = Signature { alg: SIGNATURE_ALG.to_owned(), cert: cert.to_owned(), value };
     let text = signed_text(&path, &bytes, &signature)?;
     let signed = Signed {
-        digest: parsed.digest(),
-        serial: parsed.manifest().serial,
-        warnings: warnings(&leaf, &parsed.manifest().owner_host, gate.now()),
+        digest: claim.digest(),
+        serial: claim.serial,
+        warnings: warnings(&leaf, &claim.owner_host, gate.now()),
     };
     put(&path, &bytes, &text)?;
     Ok(signed)
@@ -242,7 +277,7 @@ fn edit_admitted(
         edit(&Document { text, root: &root }).ok_or_else(|| SignError::Layout { path: path.clone(), key: what })?;
     let recorded = admitted.manifest().signature.as_ref().map_or("", |signature| signature.cert.as_str());
     let cert = cert.map_or(Ok(recorded), cert_text)?;
-    sign_text(gate, admitted.path(), bytes, edited.as_bytes(), cert, key)
+    sign_text(gate, admitted.path(), bytes, edited.as_bytes(), cert, key, &folder_claim)
 }
 
 /// Signs `new`, which takes the place of `old` on disk.
@@ -253,6 +288,7 @@ fn sign_text(
     new: &[u8],
     cert: &str,
     key_path: &Path,
+    read: ReadClaim<'_>,
 ) -> Result<Signed, SignError> {
     let cert_path = beside(path, cert);
     let chain = read_chain(path, cert)?;
@@ -268,36 +304,33 @@ fn sign_text(
     if point != Some(key.point()) {
         return Err(SignError::KeyMismatch { key: key_path.to_owned(), cert: cert_path });
     }
-    let raised = with_next_serial(gate, path, new)?;
-    let parsed = parse(path, &raised)?;
-    let der =
-        key.sign(parsed.payload_bytes()).ok_or(SignError::Key { path: key_path.to_owned(), what: "can't sign" })?;
+    let raised = with_next_serial(gate, path, new, read)?;
+    let claim = parse(path, &raised, read)?;
+    let der = key.sign(&claim.payload).ok_or(SignError::Key { path: key_path.to_owned(), what: "can't sign" })?;
     let signature = Signature { alg: SIGNATURE_ALG.to_owned(), cert: cert.to_owned(), value: BASE64.encode(der) };
     let text = signed_text(path, &raised, &signature)?;
     // what will be read is what was signed
-    let after = parse(path, text.as_bytes())?;
-    verify_signature(&leaf, after.payload_bytes(), &signature.value).map_err(SignError::Value)?;
+    let after = parse(path, text.as_bytes(), read)?;
+    verify_signature(&leaf, &after.payload, &signature.value).map_err(SignError::Value)?;
     put(path, old, &text)?;
     Ok(Signed {
         digest: after.digest(),
-        serial: after.manifest().serial,
-        warnings: warnings(&leaf, &after.manifest().owner_host, gate.now()),
+        serial: after.serial,
+        warnings: warnings(&leaf, &after.owner_host, gate.now()),
     })
 }
 
 /// The text with its serial raised above itself and the floor; unchanged where it has none.
-fn with_next_serial(gate: &Gate, path: &Path, bytes: &[u8]) -> Result<Vec<u8>, SignError> {
-    let malformed = |source| SignError::Malformed { path: path.to_owned(), source };
-    let root = manifest::tree(bytes).map_err(malformed)?;
-    let parsed = manifest::from_tree(&root).map_err(malformed)?;
-    let fields = parsed.manifest();
-    let Some(own) = fields.serial else { return Ok(bytes.to_vec()) };
-    let key = FloorKey::new(&fields.owner_host, fields.id.as_str(), path);
+fn with_next_serial(gate: &Gate, path: &Path, bytes: &[u8], read: ReadClaim<'_>) -> Result<Vec<u8>, SignError> {
+    let claim = parse(path, bytes, read)?;
+    let Some(own) = claim.serial else { return Ok(bytes.to_vec()) };
+    let key = FloorKey::new(&claim.owner_host, &claim.id, path);
     let floor = gate.floor.serial(&key).map_err(SignError::Unusable)?.unwrap_or(0);
     let next = own.max(floor) + 1;
     if next > MAX_SERIAL {
         return Err(SignError::Serial);
     }
+    let root = manifest::tree(bytes).map_err(|source| SignError::Malformed { path: path.to_owned(), source })?;
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let raised = Document { text, root: &root }.with_serial(next);
     Ok(raised.ok_or_else(|| SignError::Layout { path: path.to_owned(), key: "serial" })?.into_bytes())
@@ -323,8 +356,8 @@ fn put(path: &Path, old: &[u8], text: &str) -> Result<(), SignError> {
     Ok(files::replace(path, text.as_bytes(), files::PRIVATE_FILE).map_err(FileError::at(path))?)
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<ParsedManifest, SignError> {
-    manifest::parse(bytes).map_err(|source| SignError::Malformed { path: path.to_owned(), source })
+fn parse(path: &Path, bytes: &[u8], read: ReadClaim<'_>) -> Result<Claim, SignError> {
+    read(bytes).map_err(|source| SignError::Malformed { path: path.to_owned(), source })
 }
 
 fn reread(path: &Path, given: &Path) -> Result<Option<Vec<u8>>, SignError> {

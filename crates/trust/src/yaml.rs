@@ -22,16 +22,20 @@ const MAX_INT: i64 = (1 << 53) - 1;
 
 /// A line and a column of the file, both counted from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) line: usize,
-    pub(crate) column: usize,
+pub struct Place {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
 }
 
 /// One value, where it stands, and which bytes of the file are it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) value: Value,
-    pub(crate) place: Place,
+pub struct Node {
+    /// What it holds.
+    pub value: Value,
+    /// Where it stands.
+    pub place: Place,
     /// Bytes of the file, from the value's first to past its last. Of a block collection only the start is
     /// exact: its end may lie behind comments that follow it.
     pub(crate) span: Range<usize>,
@@ -41,7 +45,8 @@ pub(crate) struct Node {
 
 /// What a node holds.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+#[allow(missing_docs)] // the names are those of YAML's core schema
+pub enum Value {
     Null,
     Bool(bool),
     Int(i64),
@@ -52,25 +57,29 @@ pub(crate) enum Value {
 
 /// A key of a mapping and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Key {
-    pub(crate) name: String,
-    pub(crate) place: Place,
+pub struct Key {
+    /// The key itself.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
     pub(crate) span: Range<usize>,
 }
 
 impl Place {
-    pub(crate) fn error(self, what: impl Into<String>) -> MalformedError {
+    /// An error that is about this place.
+    pub fn error(self, what: impl Into<String>) -> MalformedError {
         MalformedError { line: self.line, column: self.column, what: what.into() }
     }
 }
 
 impl Node {
-    pub(crate) fn error(&self, what: impl Into<String>) -> MalformedError {
+    /// An error that is about this value.
+    pub fn error(&self, what: impl Into<String>) -> MalformedError {
         self.place.error(what)
     }
 
     /// What kind of value this is, for a message.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "nothing",
             Value::Bool(_) => "true or false",
@@ -82,7 +91,7 @@ impl Node {
     }
 
     /// The value of `key`, where this is a mapping that has it.
-    pub(crate) fn field(&self, key: &str) -> Option<&Node> {
+    pub fn field(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node),
             _ => None,
@@ -90,7 +99,7 @@ impl Node {
     }
 
     /// The elements, where this is a list.
-    pub(crate) fn elements(&self) -> Option<&[Node]> {
+    pub fn elements(&self) -> Option<&[Node]> {
         match &self.value {
             Value::Seq(nodes) => Some(nodes),
             _ => None,
@@ -98,7 +107,7 @@ impl Node {
     }
 
     /// The text, where this is a string.
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Str(text) => Some(text),
             _ => None,
@@ -134,7 +143,7 @@ impl Node {
     }
 
     /// The same value as JSON.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
+    pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,
             Value::Bool(b) => (*b).into(),

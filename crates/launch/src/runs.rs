@@ -1,0 +1,287 @@
+//! Which runs has this machine started, and what was last heard of each? One small file per run in the state folder.
+//!
+//! What a sandbox reports is hostile: sizes are capped, text loses what a terminal would act on, links are not
+//! followed. The last record that was seen is kept, so that a sandbox that is gone still has a last word.
+
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use bastion_host::clock::{Clock, UtcMillis};
+use bastion_host::files::{self, read_capped};
+use bastion_host::signals::Stop;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::driver::Driver;
+use crate::error::LaunchError;
+use crate::name;
+use crate::plan::LaunchPlan;
+use crate::settings::Target;
+
+pub use report::{Report, read_folder};
+
+/// A report is not larger, in bytes.
+pub const MAX_REPORT: usize = 8 << 20;
+const MAX_RECORD: u64 = 1 << 20;
+const STATE_DIR: &str = "OPENSHELL_AGENT_STATE_DIR";
+
+/// A run, as this machine knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Version of the record, 1.
+    pub v: u32,
+    /// The sandbox's name, unique on this machine.
+    pub name: String,
+    /// Which driver runs it.
+    pub driver: String,
+    /// The gateway, where there is one.
+    pub gateway: Option<String>,
+    /// The agent's id.
+    pub agent: String,
+    /// Digest of all that the agent brought in.
+    pub digest: String,
+    /// The harness.
+    pub harness: String,
+    /// `once` or `watch`.
+    pub run_mode: String,
+    /// Whether the sandbox stays when the run has ended.
+    pub keep: bool,
+    /// When it was started.
+    pub started: UtcMillis,
+    /// Where the supervisor keeps its state, where that is not the usual place.
+    pub state_dir: Option<String>,
+    /// Its exit status, of a run that was attached and has ended.
+    pub exit: Option<u8>,
+    /// What was last heard.
+    pub last: Option<Heard>,
+}
+
+/// What was heard of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// When it was asked.
+    pub at: UtcMillis,
+    /// Whether the sandbox was gone; what follows is then from before.
+    pub gone: bool,
+    /// The supervisor's last record, fit for a terminal.
+    pub record: Option<Record>,
+}
+
+/// A supervisor's record (supervisor.md), capped and fit for a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Record {
+    /// When it was written, as the sandbox says.
+    pub recorded_at: Option<String>,
+    /// The cycle.
+    pub cycle: Option<u64>,
+    /// `running`, `sleeping`, `terminal`.
+    pub state: Option<String>,
+    /// The harness's exit status.
+    pub harness_exit_code: Option<i64>,
+    /// The result's status.
+    pub status: Option<String>,
+    /// The result's reason.
+    pub reason: Option<String>,
+    /// The result's notes.
+    pub notes: Option<String>,
+    /// When the next cycle begins.
+    pub next_cycle_at: Option<String>,
+}
+
+impl Run {
+    pub(crate) fn new(plan: &LaunchPlan, driver: &str, now: Timestamp) -> Self {
+        Self {
+            v: 1,
+            name: plan.sandbox.clone(),
+            driver: driver.to_owned(),
+            gateway: match &plan.target {
+                Target::Local => None,
+                Target::Gateway(name) => Some(name.clone()),
+            },
+            agent: plan.agent.clone(),
+            digest: plan.digest.clone(),
+            harness: plan.harness.clone(),
+            run_mode: plan.run_mode.as_str().to_owned(),
+            keep: plan.keep,
+            started: UtcMillis(now),
+            state_dir: plan
+                .env
+                .iter()
+                .find(|variable| variable.name == STATE_DIR)
+                .map(|variable| variable.value.clone()),
+            exit: None,
+            last: None,
+        }
+    }
+
+    /// The state in one word: what the supervisor said last, `ended`, `gone` or `unknown`.
+    pub fn state(&self) -> &str {
+        match (&self.exit, &self.last) {
+            (Some(_), _) => "ended",
+            (None, Some(heard)) if heard.gone => "gone",
+            (None, Some(heard)) => {
+                heard.record.as_ref().and_then(|record| record.state.as_deref()).unwrap_or("unknown")
+            }
+            (None, None) => "unknown",
+        }
+    }
+}
+
+fn dir(state_dir: &Path) -> PathBuf {
+    state_dir.join("runs")
+}
+
+fn record_file(state_dir: &Path, name: &str) -> PathBuf {
+    dir(state_dir).join(format!("{name}.json"))
+}
+
+/// Whether this machine has started a run of this name.
+pub(crate) fn is_known(state_dir: &Path, name: &str) -> bool {
+    record_file(state_dir, name).symlink_metadata().is_ok()
+}
+
+/// Where the output of a program goes that is left running.
+pub(crate) fn output_file(state_dir: &Path, name: &str) -> PathBuf {
+    dir(state_dir).join(format!("{name}.log"))
+}
+
+/// Writes the run down.
+///
+/// # Errors
+/// Where it can't be written.
+pub fn save(state_dir: &Path, run: &Run) -> Result<(), LaunchError> {
+    let dir = dir(state_dir);
+    files::create_private_dir(&dir).map_err(LaunchError::file(&dir))?;
+    let file = record_file(state_dir, &run.name);
+    let bytes = serde_json::to_vec(run).map_err(|error| LaunchError::file(&file)(error.into()))?;
+    files::replace(&file, &bytes, files::PRIVATE_FILE).map_err(LaunchError::file(&file))
+}
+
+/// Every run, the oldest first. A record that can't be read is passed over.
+///
+/// # Errors
+/// Where the folder can't be read.
+pub fn list(state_dir: &Path) -> Result<Vec<Run>, LaunchError> {
+    let dir = dir(state_dir);
+    let entries = match std::fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(LaunchError::file(&dir)(error)),
+    };
+    let mut runs: Vec<Run> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .filter_map(|path| serde_json::from_slice(&read_capped(&path, MAX_RECORD).ok()?).ok())
+        .collect();
+    runs.sort_by(|a, b| (a.started, &a.name).cmp(&(b.started, &b.name)));
+    Ok(runs)
+}
+
+/// The run of this name.
+///
+/// # Errors
+/// Where there is none, or its record can't be read.
+pub fn find(state_dir: &Path, name: &str) -> Result<Run, LaunchError> {
+    let none = || LaunchError::NoRun { name: crate::text::plain(name) };
+    name::given(name).map_err(|_| none())?; // it becomes a file's name
+    let file = record_file(state_dir, name);
+    let bytes = match read_capped(&file, MAX_RECORD) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(none()),
+        Err(error) => return Err(LaunchError::file(&file)(error)),
+    };
+    serde_json::from_slice(&bytes).map_err(|error| LaunchError::file(&file)(error.into()))
+}
+
+/// Asks the run's sandbox, keeps what it said, and gives both. Where the sandbox is gone the report is none and the
+/// last record stays.
+///
+/// # Errors
+/// Where there is no such run, or it can't be asked.
+pub fn show(
+    state_dir: &Path,
+    name: &str,
+    driver: &dyn Driver,
+    clock: &dyn Clock,
+    stop: &Stop,
+) -> Result<(Run, Option<Report>), LaunchError> {
+    let mut run = find(state_dir, name)?;
+    let report = ask(state_dir, &mut run, driver, clock, stop, false)?;
+    Ok((run, report))
+}
+
+/// The end of the run's output, as far as the supervisor keeps it, fit for a terminal; none where the sandbox is gone.
+///
+/// # Errors
+/// As [`show`].
+pub fn logs(
+    state_dir: &Path,
+    name: &str,
+    driver: &dyn Driver,
+    clock: &dyn Clock,
+    stop: &Stop,
+) -> Result<Option<String>, LaunchError> {
+    let mut run = find(state_dir, name)?;
+    Ok(ask(state_dir, &mut run, driver, clock, stop, true)?.map(|report| report.output))
+}
+
+/// Ends the run: takes its last record and removes its sandbox. Its record stays. Says whether the sandbox was there.
+///
+/// # Errors
+/// Where there is no such run, or it can't be ended.
+pub fn stop(
+    state_dir: &Path,
+    name: &str,
+    driver: &dyn Driver,
+    clock: &dyn Clock,
+    stop: &Stop,
+) -> Result<bool, LaunchError> {
+    let mut run = find(state_dir, name)?;
+    // a sandbox that can't answer any more is ended all the same
+    let _ = ask(state_dir, &mut run, driver, clock, stop, false);
+    let there = driver.remove(&run, stop)?;
+    let record = run.last.take().and_then(|heard| heard.record);
+    run.last = Some(Heard { at: UtcMillis(clock.now()), gone: true, record });
+    save(state_dir, &run)?;
+    Ok(there)
+}
+
+/// Ends the run and forgets it.
+///
+/// # Errors
+/// As [`stop`]; the record then stays.
+pub fn rm(
+    state_dir: &Path,
+    name: &str,
+    driver: &dyn Driver,
+    clock: &dyn Clock,
+    stopping: &Stop,
+) -> Result<bool, LaunchError> {
+    let there = stop(state_dir, name, driver, clock, stopping)?;
+    for file in [record_file(state_dir, name), output_file(state_dir, name)] {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(LaunchError::file(&file)(error)),
+            _ => {}
+        }
+    }
+    Ok(there)
+}
+
+fn ask(
+    state_dir: &Path,
+    run: &mut Run,
+    driver: &dyn Driver,
+    clock: &dyn Clock,
+    stop: &Stop,
+    log: bool,
+) -> Result<Option<Report>, LaunchError> {
+    let said = driver.report(run, log, stop)?;
+    let report = said.as_deref().map(Report::read);
+    let before = run.last.take().and_then(|heard| heard.record);
+    let record = report.as_ref().and_then(|report| report.record.clone()).or(before);
+    run.last = Some(Heard { at: UtcMillis(clock.now()), gone: said.is_none(), record });
+    save(state_dir, run)?;
+    Ok(report)
+}

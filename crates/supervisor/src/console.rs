@@ -1,7 +1,7 @@
 //! Our own stdout and stderr: written without ever blocking the loop, so that limits and signals hold also while
 //! nobody reads. Lines of our own go the same way as the harness's, in order.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -109,9 +109,9 @@ impl Console {
     /// Passes on what the harness printed.
     pub fn pass(&mut self, stderr: bool, chunk: &[u8]) {
         if stderr {
-            self.err.push(chunk)
+            self.err.push(chunk);
         } else {
-            self.out.push(chunk)
+            self.out.push(chunk);
         }
         if let Some(log) = &mut self.log {
             log.push(chunk);
@@ -201,11 +201,4 @@ fn writable(fd: BorrowedFd<'_>) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut fds = [PollFd::new(&fd, PollFlags::OUT)];
     matches!(poll(&mut fds, Some(&now)), Ok(n) if n > 0)
-}
-
-// Both outlets are ours for the whole life of the process.
-impl AsFd for Outlet {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.standard
-    }
 }

@@ -13,6 +13,7 @@ use crate::tail::Tail;
 
 /// Bytes that are kept.
 pub const KEPT: u64 = 4 << 20;
+const KEPT_IN_MEMORY: usize = 4 << 20;
 /// Bytes that the file may hold while a cycle runs.
 const SLACK: u64 = KEPT + KEPT / 4;
 /// How long output may wait in memory.
@@ -30,7 +31,7 @@ pub struct OutputLog {
 impl OutputLog {
     /// A log at `path`; the file is made with the first output.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, waiting: Tail::new(KEPT as usize), since: None, failing: false }
+        Self { path, waiting: Tail::new(KEPT_IN_MEMORY), since: None, failing: false }
     }
 
     /// Takes in output.
@@ -50,7 +51,7 @@ impl OutputLog {
         if self.since.take().is_none() && !cut {
             return Ok(());
         }
-        let mut waiting = std::mem::replace(&mut self.waiting, Tail::new(KEPT as usize));
+        let mut waiting = std::mem::replace(&mut self.waiting, Tail::new(KEPT_IN_MEMORY));
         let written = self.write(waiting.all(), if cut { KEPT } else { SLACK });
         let first = !std::mem::replace(&mut self.failing, written.is_err());
         if first { written } else { Ok(()) }
@@ -90,7 +91,7 @@ mod tests {
             assert!(std::fs::metadata(&path).unwrap().len() <= SLACK);
         }
         log.flush(true).unwrap();
-        assert!(std::fs::read(&path).unwrap() == whole[whole.len() - KEPT as usize..]);
+        assert!(std::fs::read(&path).unwrap() == whole[whole.len() - KEPT_IN_MEMORY..]);
     }
 
     #[test]

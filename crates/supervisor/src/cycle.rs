@@ -23,6 +23,8 @@ const GRACE: Duration = Duration::from_secs(10);
 const LARGEST_RESULT: u64 = 1 << 20;
 /// Names the file that a harness may put its result in.
 pub const RESULT_FILE: &str = "OPENSHELL_AGENT_RESULT_FILE";
+/// The `PATH` that found the harness, for its subagents: a harness's login shell may have put another in its place.
+pub const HARNESS_PATH: &str = "OPENSHELL_AGENT_HARNESS_PATH";
 
 /// What came of a cycle.
 #[derive(Debug)]
@@ -58,9 +60,9 @@ pub fn run(
     };
     let (mode, harness) = (settings.mode.name(), &settings.harness);
     let beat = |seconds| format!("still running {mode} cycle {number} with harness {harness} after {seconds}s");
-    let launch = adapter.launch(&task, &mut Tools { console, signals, env });
+    let launch = adapter.launch(&task, &mut Tools { console, signals, env, path: None });
     let ran = launch
-        .map(|launch| launch.env(RESULT_FILE, &result_file))
+        .map(|launch| launch.env(RESULT_FILE, &result_file).env(HARNESS_PATH, env("PATH").unwrap_or_default()))
         .and_then(|launch| runner::run(&launch, &plan, console, signals, &beat));
     match ran {
         Ok(ran) => judge(ran, &task, &result_file, settings, adapter),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::adapters::{self, Task, Tools};
 use crate::console::Console;
-use crate::cycle::RESULT_FILE;
+use crate::cycle::{HARNESS_PATH, RESULT_FILE};
 use crate::decide::TIMED_OUT;
 use crate::files::{self, Scratch};
 use crate::launch;
@@ -89,8 +89,12 @@ fn run(
         heartbeat: settings.heartbeat,
         pass: [false, true],
     };
-    let mut launch = adapter.launch(&task, &mut Tools { console, signals, env })?;
+    let path = env(HARNESS_PATH).filter(|path| !path.is_empty());
+    let mut launch = adapter.launch(&task, &mut Tools { console, signals, env, path: path.clone() })?;
     launch.without.push(RESULT_FILE);
+    if let Some(path) = path {
+        launch = launch.env("PATH", path);
+    }
     let beat = |seconds| format!("still running subagent {id} after {seconds}s");
     let mut ran = match runner::run(&launch, &plan, console, signals, &beat) {
         Ok(ran) => ran,

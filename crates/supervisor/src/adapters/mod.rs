@@ -107,6 +107,8 @@ pub struct Tools<'a> {
     pub signals: &'a Signals,
     /// The environment.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The `PATH` to find the harness by, where it is not that of the environment.
+    pub path: Option<OsString>,
 }
 
 impl Tools<'_> {
@@ -127,7 +129,8 @@ impl Tools<'_> {
     /// What a program says about its flags. `None` where it does not answer.
     pub fn help(&mut self, program: &OsStr, args: &[&str]) -> Option<Help> {
         let plan = Plan { time: Some(PROBE), silence: None, grace: PROBE, heartbeat: None, pass: [false; 2] };
-        let launch = Launch::new(program, args);
+        let mut launch = Launch::new(program, args);
+        launch.env.extend(self.path.clone().map(|path| ("PATH".into(), path)));
         let mut ran = runner::run(&launch, &plan, self.console, self.signals, &|_| String::new()).ok()?;
         let text = String::from_utf8_lossy(ran.stdout.all()).into_owned() + &String::from_utf8_lossy(ran.stderr.all());
         (ran.exit == 0 && !text.trim().is_empty()).then_some(Help(text))

@@ -46,7 +46,7 @@ impl Adapter for OpenCode {
                 Some("step_finish") if parts.is_empty() => {}
                 // What comes before the last step, or before a tool's answer, is not the last word.
                 _ if !parts.is_empty() => break,
-                Some("tool_use" | "error") => break,
+                Some("tool_use" | "error" | "step_start") => break,
                 _ => {}
             }
         }

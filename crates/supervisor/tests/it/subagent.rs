@@ -69,6 +69,16 @@ fn stopping_the_parent_stops_it() {
 }
 
 #[test]
+fn it_finds_its_harness_by_the_path_of_its_parent() {
+    let script = "if [ \"$SUB\" ]; then cat; \
+         else echo task | SUB=1 PATH=/bin:/usr/bin sh $HERE/payload/runtime/subagent.sh reviewer; fi";
+    let agent = agent("");
+    agent.program("bin/only-here", script);
+    agent.write("payload/agent.json", r#"{"harness":{"supported":{"command":{"argv":["only-here"]}}}}"#);
+    assert_eq!(agent.run().out, "You review.\n\n# Task\n\ntask\n");
+}
+
+#[test]
 fn a_script_harness_may_have_its_own_way() {
     let agent = agent("").env("OPENSHELL_AGENT_HARNESS", "mine");
     agent.program("payload/runtime/harnesses/mine/exec.sh", "cat \"$1\"");

@@ -96,7 +96,9 @@ impl Agent {
         command.env("TMPDIR", self.path("tmp")).env("OPENSHELL_AGENT_PAYLOAD_DIR", self.path("payload"));
         command.env("OPENSHELL_AGENT_STATE_DIR", self.path("state")).env("OPENSHELL_AGENT_HARNESS", "command");
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        self.unset.iter().for_each(|name| drop(command.env_remove(name)));
+        for name in &self.unset {
+            command.env_remove(name);
+        }
         command.stdin(Stdio::null());
         command
     }

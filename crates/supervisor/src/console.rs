@@ -167,6 +167,14 @@ impl Console {
         }
     }
 
+    /// Waits until stdout's reader has everything, or we are asked to stop.
+    pub fn drain(&mut self, signals: &Signals) {
+        while self.out.blocked() && signals.stop().is_none() {
+            let until = crate::clock::since_boot() + Duration::from_millis(100);
+            self.sleep(until, signals);
+        }
+    }
+
     /// Waits a little for a slow reader of the last words.
     pub fn finish(&mut self) {
         self.flush_log(true);

@@ -29,8 +29,8 @@ pub const HARNESS_PATH: &str = "OPENSHELL_AGENT_HARNESS_PATH";
 /// What came of a cycle.
 #[derive(Debug)]
 pub struct Cycle {
-    /// The harness's exit status.
-    pub exit: i32,
+    /// The harness's exit status; none where it was not even tried, since we were asked to stop.
+    pub exit: Option<i32>,
     /// What follows from it.
     pub outcome: Outcome,
 }
@@ -61,6 +61,10 @@ pub fn run(
     let (mode, harness) = (settings.mode.name(), &settings.harness);
     let beat = |seconds| format!("still running {mode} cycle {number} with harness {harness} after {seconds}s");
     let launch = adapter.launch(&task, &mut Tools { console, signals, env, path: None });
+    if let Some(stop) = signals.stop() {
+        let exit = stop.exit_status().into();
+        return Cycle { exit: None, outcome: Outcome::Missing { exit, transport: false } };
+    }
     let ran = launch
         .map(|launch| launch.env(RESULT_FILE, &result_file).env(HARNESS_PATH, env("PATH").unwrap_or_default()))
         .and_then(|launch| runner::run(&launch, &plan, console, signals, &beat));
@@ -87,7 +91,7 @@ fn judge(mut ran: Ran, task: &Task<'_>, file: &Path, settings: &Settings, adapte
             silent(ran.exit, lost, settings, adapter)
         }
     };
-    Cycle { exit: ran.exit, outcome }
+    Cycle { exit: Some(ran.exit), outcome }
 }
 
 /// What the result file says; `None` where there is none, or nothing in it.
@@ -111,5 +115,5 @@ fn silent(exit: i32, transport: bool, settings: &Settings, adapter: &dyn Adapter
 fn not_started(error: &io::Error, settings: &Settings, adapter: &dyn Adapter, console: &mut Console) -> Cycle {
     console.say(&format!("cannot start harness {}: {error}", settings.harness));
     let exit = launch::exit_of(error);
-    Cycle { exit, outcome: silent(exit, false, settings, adapter) }
+    Cycle { exit: Some(exit), outcome: silent(exit, false, settings, adapter) }
 }

@@ -42,7 +42,7 @@ pub fn read_end(path: &Path, max: u64) -> io::Result<(Vec<u8>, u64)> {
 /// A whole regular file of at most `max` bytes.
 pub fn read_whole(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let file = regular(OpenOptions::new().read(true).custom_flags(careful()).open(path)?)?;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len().min(max)).unwrap_or(0));
     file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {max} bytes")));

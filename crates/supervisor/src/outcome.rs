@@ -187,16 +187,11 @@ fn word(value: Option<&Value>) -> Option<String> {
     Some(line)
 }
 
-/// A positive whole number of seconds, at most a day.
+/// A positive whole number of seconds, at most a day. 900.0 and 9e2 are whole, too.
 fn seconds(value: &Value) -> Option<u64> {
-    let number = value.as_f64()?;
-    (number >= 1.0 && number.fract() == 0.0).then(|| value.as_u64().unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)).map(
-        |seconds| {
-            // 900.0 and 9e2 are whole, though no u64 for the parser.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between 1 and 86,400 here
-            if value.is_f64() { number.min(LONGEST_SLEEP as f64) as u64 } else { seconds }
-        },
-    )
+    let number = value.as_f64().filter(|number| *number >= 1.0 && number.fract() == 0.0)?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    Some(number.min(LONGEST_SLEEP as f64) as u64) // between 1 and 86,400: exact
 }
 
 #[cfg(test)]
@@ -240,6 +235,6 @@ mod tests {
     fn a_huge_object_is_recorded_without_what_nobody_knows() {
         let object = json!({"status": "complete", "reason": "r", "x": "y".repeat(LARGEST_RESULT)});
         let recorded = Outcome::read(object.to_string().as_bytes()).recorded(10);
-        assert_eq!(Value::Object(recorded), json!({"status": "complete", "reason": "r", "notes": &NO_NOTES[..]}));
+        assert_eq!(Value::Object(recorded), json!({"status": "complete", "reason": "r", "notes": NO_NOTES}));
     }
 }

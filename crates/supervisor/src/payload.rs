@@ -1,14 +1,11 @@
 //! What did the launcher bring into the sandbox? The read-only payload folder.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
-
-use crate::files;
-
-/// `agent.json` is not larger, in bytes.
-const LARGEST_AGENT: u64 = 16 << 20;
 
 /// The payload's folder.
 #[derive(Debug, Clone)]
@@ -27,11 +24,26 @@ impl Payload {
         self.dir.join("agent-prompt.md")
     }
 
+    /// Whether the prompt is there to be read.
+    pub fn check_prompt(&self) -> io::Result<()> {
+        let prompt = File::open(self.prompt())?.metadata()?;
+        if prompt.is_file() { Ok(()) } else { Err(io::ErrorKind::IsADirectory.into()) }
+    }
+
+    /// What the launcher resolved, minus every secret: an object, empty where there is no `agent.json`. `Err` where
+    /// there is one that can't be read.
+    pub fn agent(&self) -> io::Result<Map<String, Value>> {
+        match std::fs::read(self.dir.join("agent.json")) {
+            Ok(text) => Ok(serde_json::from_slice(&text)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What the launcher resolved for a harness: `harness.supported.<name>` of `agent.json`, empty where there is
     /// none.
     pub fn harness_settings(&self, name: &str) -> Map<String, Value> {
-        let agent = files::read_whole(&self.dir.join("agent.json"), LARGEST_AGENT).unwrap_or_default();
-        let agent: Value = serde_json::from_slice(&agent).unwrap_or_default();
+        let agent = self.agent().unwrap_or_default();
         match agent.get("harness").and_then(|harness| harness.get("supported")?.get(name)) {
             Some(Value::Object(settings)) => settings.clone(),
             _ => Map::new(),

@@ -131,10 +131,8 @@ impl Running {
             passed = Duration::ZERO; // what passed until now was the harness's own time
         }
         let blocked = console.out.blocked() || console.err.blocked();
-        if blocked {
-            self.last_output = now; // silent only because nobody reads what it said
-        }
-        if self.over(now, passed, blocked) {
+        let patient = blocked && signals.stop().is_none() && matches!(self.phase, Phase::Running);
+        if self.over(now, passed, patient) {
             return false;
         }
         self.limit(now, plan, signals);
@@ -150,8 +148,9 @@ impl Running {
         true
     }
 
-    /// Whether nothing is left to wait for.
-    fn over(&mut self, now: Instant, passed: Duration, blocked: bool) -> bool {
+    /// Whether nothing is left to wait for. `patient`: a slow reader of ours is waited for, since it must not cost
+    /// the harness its last words, so only the time counts in which all that came was passed on.
+    fn over(&mut self, now: Instant, passed: Duration, patient: bool) -> bool {
         if let Phase::Killed(give_up) = self.phase
             && give_up <= now
         {
@@ -160,9 +159,7 @@ impl Running {
         if self.exit.is_none() {
             return false;
         }
-        // A reader of ours that is slow must not cost the harness its last words: only the time counts in which
-        // all that came was passed on.
-        if !blocked {
+        if !patient {
             self.held = self.held.saturating_sub(passed);
         }
         let quiet = self.pipes.iter().all(Option::is_none) || self.held.is_zero();
@@ -233,6 +230,9 @@ impl Running {
         if woken {
             signals.drain();
         }
+        if first > 1 {
+            self.last_output = Instant::now(); // silent only because nobody read what it said
+        }
         console.out.flush();
         console.err.flush();
         for n in ready {
@@ -270,7 +270,7 @@ impl Running {
             Phase::Ending(kill) => at.extend([kill, self.tick + LOOK]),
             Phase::Killed(give_up) => at.push(give_up),
         }
-        if self.exit.is_some() {
+        if self.exit.is_some() && !self.held.is_zero() {
             at.push(self.tick + self.held);
         }
         let now = Instant::now();

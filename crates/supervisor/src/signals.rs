@@ -49,12 +49,15 @@ impl Signals {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let stop = Arc::new(AtomicUsize::new(0));
-        for (signal, means) in [(SIGTERM, SIGTERM), (SIGHUP, SIGTERM), (SIGINT, SIGINT)] {
-            signal_hook::flag::register_usize(signal, stop.clone(), usize::try_from(means).unwrap_or(0))?;
+        let mut stops = vec![(SIGTERM, SIGTERM), (SIGINT, SIGINT)];
+        if !ignored(SIGHUP) {
+            stops.push((SIGHUP, SIGTERM)); // `nohup` has us ignore it, and so it stays
         }
-        for signal in [SIGTERM, SIGHUP, SIGINT, SIGCHLD] {
+        for (signal, means) in stops {
+            signal_hook::flag::register_usize(signal, stop.clone(), usize::try_from(means).unwrap_or(0))?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
+        signal_hook::low_level::pipe::register(SIGCHLD, write)?;
         Ok(Self { pipe, stop })
     }
 
@@ -77,6 +80,13 @@ impl Signals {
         let mut bytes = [0; 64];
         while matches!((&self.pipe).read(&mut bytes), Ok(n) if n > 0) {}
     }
+}
+
+/// Whether this process was started with `signal` ignored.
+fn ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Collects every child that has ended: as PID 1 also those that others left behind. Answers the exit status of

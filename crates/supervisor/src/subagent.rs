@@ -107,6 +107,7 @@ fn run(
         return Ok(stop.exit_status());
     }
     console.out.push(&scan::quote(&adapter.message(&task, &mut ran.stdout)));
+    console.drain(signals);
     if ran.ending != Ending::Own {
         console.say(&format!("subagent {id} ran out of time"));
         return Ok(TIMED_OUT);

@@ -30,7 +30,7 @@ pub fn supervise(
         Ok(adapter) => adapter,
         Err(unusable) => return refuse(console, &unusable.to_string()),
     };
-    if let Err(error) = std::fs::File::open(payload.prompt()).and_then(|prompt| prompt.metadata()) {
+    if let Err(error) = payload.check_prompt() {
         return refuse(console, &format!("cannot read prompt {}: {error}", payload.prompt().display()));
     }
     let state = StateDir::new(&settings.state_dir, settings.history_limit);
@@ -96,12 +96,12 @@ impl Life<'_> {
         seconds: u64,
         reason: &str,
         number: u64,
-        exit: i32,
+        exit: Option<i32>,
         result: Map<String, Value>,
     ) -> Option<StopSignal> {
         let until = clock::since_boot() + Duration::from_secs(seconds);
         let now = clock::wall_millis();
-        let record = Record::new(self.settings, number, SupervisorState::Sleeping, now).with_result(Some(exit), result);
+        let record = Record::new(self.settings, number, SupervisorState::Sleeping, now).with_result(exit, result);
         self.write(record.with_next(now + seconds * 1000));
         loop {
             let nap = self.settings.heartbeat.map_or(until, |every| until.min(clock::since_boot() + every));
@@ -117,7 +117,7 @@ impl Life<'_> {
         }
     }
 
-    fn stopped(&mut self, stop: StopSignal, number: u64, exit: i32) -> u8 {
+    fn stopped(&mut self, stop: StopSignal, number: u64, exit: Option<i32>) -> u8 {
         let name = match stop {
             StopSignal::Interrupt => "SIGINT",
             StopSignal::Terminate => "SIGTERM",
@@ -127,9 +127,9 @@ impl Life<'_> {
         stop.exit_status()
     }
 
-    fn end(&mut self, number: u64, exit: i32, result: Map<String, Value>) {
+    fn end(&mut self, number: u64, exit: Option<i32>, result: Map<String, Value>) {
         let record = Record::new(self.settings, number, SupervisorState::Terminal, clock::wall_millis());
-        self.write(record.with_result(Some(exit), result));
+        self.write(record.with_result(exit, result));
     }
 
     /// State that can't be written is told, and is no reason to end.

@@ -45,6 +45,9 @@ pub enum Unusable {
     /// Neither built in nor in the payload.
     #[error("unknown harness {0}: neither built in ({known}) nor in the payload's runtime/harnesses", known = names())]
     Unknown(String),
+    /// What the launcher resolved can't be read.
+    #[error("cannot read the payload's agent.json: {0}")]
+    Agent(#[from] io::Error),
     /// The `command` harness was not told what to run.
     #[error("harness command: harness.supported.command.argv in agent.json must be a list of words")]
     NoArgv,
@@ -88,6 +91,7 @@ fn names() -> String {
 
 /// The adapter called `name`; one in the payload wins over one of ours.
 pub fn find(name: &str, payload: &Payload) -> Result<Box<dyn Adapter>, Unusable> {
+    payload.agent()?;
     let adapter = match payload.harness_file(name, "exec.sh") {
         Some(exec) => script::adapter(exec, payload.harness_file(name, "subagent.sh")),
         None => {

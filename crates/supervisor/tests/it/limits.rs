@@ -96,19 +96,38 @@ fn what_a_background_child_says_meanwhile_is_passed_on() {
     assert_eq!(ended.out, "soon\nlate\n");
 }
 
+fn stuck(agent: &Agent) -> std::process::Child {
+    let mut command = agent.command(crate::support::PROGRAM);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap()
+}
+
 #[test]
 fn a_limit_holds_while_nobody_reads_our_output() {
     let agent = Agent::new("yes").env(TIME, "1");
-    let mut child = agent
-        .command(crate::support::PROGRAM)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_until("the harness's start", || agent.path("state/status.json").exists());
-    std::thread::sleep(std::time::Duration::from_millis(2500));
-    let yes = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
-    assert_eq!(yes.trim(), "", "the harness has been ended though its output is stuck");
-    drop(child.stdout.take());
+    let mut child = stuck(&agent);
+    let _held = child.stdout.take();
     assert_eq!(child.wait().unwrap().code(), Some(124));
+}
+
+#[test]
+fn term_is_heard_while_nobody_reads_our_output() {
+    for script in ["yes", "head -c 100000 /dev/zero; touch $HERE/done"] {
+        let agent = Agent::new(script);
+        let mut child = stuck(&agent);
+        let _held = child.stdout.take();
+        wait_until("the harness's start", || agent.path("state/status.json").exists());
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(143), "{script}");
+    }
+}
+
+#[test]
+fn silence_does_not_count_while_nobody_reads_our_output() {
+    let agent = Agent::new("head -c 200000 /dev/zero").env(SILENCE, "1");
+    let mut child = stuck(&agent);
+    std::thread::sleep(std::time::Duration::from_millis(2000));
+    assert_eq!(crate::support::read_all(child.stdout.take().unwrap()).len(), 200_000);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

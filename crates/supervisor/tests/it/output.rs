@@ -16,7 +16,7 @@ fn stdout_and_stderr_are_kept_apart() {
 #[test]
 fn bytes_that_are_not_text_arrive_as_they_were() {
     let agent = Agent::new("cat $HERE/bytes");
-    let bytes: Vec<u8> = (0..300_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let bytes: Vec<u8> = (0..300_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
     std::fs::write(agent.path("bytes"), &bytes).unwrap();
     let output = agent.command(PROGRAM).output().unwrap();
     assert!(output.stdout == bytes);

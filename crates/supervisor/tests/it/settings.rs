@@ -88,7 +88,6 @@ fn a_missing_prompt_exits_1_with_one_line() {
 #[test]
 fn a_command_without_words_exits_1() {
     for agent_json in [
-        "",
         "{}",
         r#"{"harness":{"supported":{"command":{"argv":[]}}}}"#,
         r#"{"harness":{"supported":{"command":{"argv":"sh"}}}}"#,
@@ -99,6 +98,17 @@ fn a_command_without_words_exits_1() {
         let ended = agent.run();
         assert_eq!((ended.code, ended.err.lines().count()), (1, 1), "{}", ended.err);
         assert!(ended.err.contains("harness.supported.command.argv"), "{}", ended.err);
+    }
+}
+
+#[test]
+fn an_agent_json_that_cannot_be_read_exits_1() {
+    for text in ["", "{", "[]"] {
+        let agent = Agent::new("");
+        agent.write("payload/agent.json", text);
+        let ended = agent.run();
+        assert_eq!((ended.code, ended.err.lines().count()), (1, 1), "{}", ended.err);
+        assert!(ended.err.starts_with("openshell-agent: cannot read the payload's agent.json: "), "{}", ended.err);
     }
 }
 

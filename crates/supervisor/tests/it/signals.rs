@@ -44,6 +44,26 @@ fn a_harness_that_ignores_term_is_killed_when_we_are_stopped() {
 }
 
 #[test]
+fn a_terminal_that_hangs_up_stops_it_but_not_under_nohup() {
+    let agent = Agent::new("echo ready >&2; sleep 1000");
+    let mut running = agent.start();
+    agent.wait_for("ready");
+    running.signal(Signal::HUP);
+    assert_eq!(running.wait(), 143);
+
+    let agent = Agent::new("echo ready >&2; cat $HERE/gate");
+    assert!(std::process::Command::new("mkfifo").arg(agent.path("gate")).status().unwrap().success());
+    let mut command = agent.command("nohup");
+    let err = std::fs::File::create(agent.path("err")).unwrap();
+    let child = command.arg(crate::support::PROGRAM).stdout(std::process::Stdio::null()).stderr(err).spawn().unwrap();
+    let mut running = crate::support::Running { child };
+    agent.wait_for("ready");
+    running.signal(Signal::HUP);
+    std::fs::write(agent.path("gate"), "").unwrap();
+    assert_eq!(running.wait(), 0);
+}
+
+#[test]
 fn while_it_sleeps_it_exits_at_once() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let agent = Agent::cycles(&[&said("waiting")]).env("OPENSHELL_AGENT_POLL_INTERVAL_SECONDS", "900");

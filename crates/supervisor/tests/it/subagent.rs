@@ -88,6 +88,16 @@ fn a_script_harness_may_have_its_own_way() {
 }
 
 #[test]
+fn a_slow_reader_gets_the_whole_final_message() {
+    let agent = agent("head -c 900000 /dev/zero");
+    let mut command = agent.command(PROGRAM);
+    let mut child = command.args(["subagent", "reviewer"]).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(2500)); // longer than last words are waited for
+    assert_eq!(crate::support::read_all(child.stdout.take().unwrap()).len(), 900_000);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_task_has_a_largest_size() {
     let ended = ask(&agent("cat"), "reviewer", &"x".repeat((8 << 20) + 1));
     assert_eq!(ended.code, 1);

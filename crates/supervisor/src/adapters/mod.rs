@@ -1,6 +1,6 @@
 //! How is each harness run headless, and where does it put its final message?
 //!
-//! An open set: an adapter is one file here and one line in [`BUILT_IN`], or a folder in the payload that needs
+//! An open set: an adapter is one file here and one line in `BUILT_IN`, or a folder in the payload that needs
 //! neither. All pass one contract suite (`tests/it/contract.rs`): the prompt arrives whole, a result in the final
 //! message counts, one in the middle of a cycle does not, a failing harness's exit status is kept, a subagent runs.
 

@@ -1,4 +1,5 @@
 //! The promises of `docs/supervisor.md`, each tried on the real program with small shell scripts as harnesses.
+#![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bounded;

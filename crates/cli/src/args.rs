@@ -39,6 +39,11 @@ pub(crate) enum Command {
     /// Ask an endpoint whether it serves
     Health(Remote),
 
+    /// Launch an agent: prompts and settings become a supervised run in a sandbox
+    Launch(Box<Launch>),
+    /// List, show and end the runs that were launched from this machine
+    Runs(Runs),
+
     /// Write a manifest for a folder, with comments and defaults
     Init(Init),
     /// Sign a manifest
@@ -541,4 +546,114 @@ pub(crate) struct Eval {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Launch {
+    /// The operator's prompt
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Vec<String>,
+    /// A name (looked for in agents/, scripts/agents/ and your configuration folder), or a path with a `/`
+    #[arg(long, value_name = "NAME|PATH")]
+    pub(crate) agent: Option<String>,
+    /// Where it runs: an OpenShell gateway, or `local`
+    #[arg(long, value_name = "NAME|local")]
+    pub(crate) gateway: Option<String>,
+    /// The sandbox's name, at most 19 of a-z, 0-9 and `-` [default: from the agent's prefix and the time]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// What the image is built from: a Dockerfile, a folder with one, or an image reference
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) from: Option<String>,
+    /// Which of the agent's harnesses runs it
+    #[arg(long)]
+    pub(crate) harness: Option<String>,
+    /// A harness program to hand over
+    #[arg(long, value_name = "FILE", alias = "codex-bin")]
+    pub(crate) harness_bin: Option<PathBuf>,
+    /// A folder with an adapter of your own (exec.sh)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) harness_dir: Option<PathBuf>,
+    /// One cycle
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Cycles until one says that it is done
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Seconds between cycles
+    #[arg(long, value_name = "S")]
+    pub(crate) poll_interval: Option<u64>,
+    /// Replace the gateway's refresh state by what the manifest says
+    #[arg(long)]
+    pub(crate) reset_refresh: bool,
+    /// Keep the sandbox when the run has ended
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Change a provider: its name, profile or credential_key
+    #[arg(long = "provider", value_name = "ID.FIELD=VALUE")]
+    pub(crate) providers: Vec<String>,
+    /// What repo:// means [default: the nearest folder above the agent's with .git]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+    /// Stay until the run ends [default with once]
+    #[arg(long)]
+    pub(crate) attach: bool,
+    /// Leave it running [default with watch]
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// A folder of this machine that the sandbox sees (local)
+    #[arg(long = "bind", value_name = "DIR[:DEST][:rw]")]
+    pub(crate) binds: Vec<String>,
+    /// A variable of the sandbox; no secrets
+    #[arg(long = "env", value_name = "KEY=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Launch it although nobody vouches for it, without a question
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Refuse an agent without a signature [env: BASTION_REQUIRE_SIGNATURE]
+    #[arg(long)]
+    pub(crate) require_signature: bool,
+    /// Print the plan and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    pub(crate) command: Option<RunsCommand>,
+    /// Print one line of JSON per run
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// Ask a run's supervisor: state, history, notes
+    Show {
+        /// The run
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the end of a run's output
+    Logs {
+        /// The run
+        name: String,
+    },
+    /// End a run and remove its sandbox; its record stays
+    Stop {
+        /// The run
+        name: String,
+    },
+    /// End a run, remove its sandbox and forget it
+    Rm {
+        /// The run
+        name: String,
+    },
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Error;
+use bastion_launch::LaunchError;
 use bastion_trust::{RefusalCode, Refused};
 
 /// What went wrong, where the exit status is not simply 1 (manifest.md §7).
@@ -64,7 +65,7 @@ pub(crate) fn exit_code(result: Result<ExitCode, Error>) -> ExitCode {
         Some(Exit::Refused(_)) => 3,
         Some(Exit::Held(_)) => 4,
         Some(Exit::Usage(_)) => 2,
-        None => 1,
+        None => error.downcast_ref::<LaunchError>().map_or(1, LaunchError::exit_status),
     };
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS; // whoever reads us (head, a pager) has seen enough

@@ -1,15 +1,17 @@
 //! `bastion init|sign|payload|verify`: a manifest and its signature.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use bastion_host::files;
+use bastion_launch::sign as agent;
 use bastion_trust::identity::{self, Kind};
 use bastion_trust::manifest::MAX_MANIFEST_BYTES;
-use bastion_trust::{Standing, init as first, sign as signing};
+use bastion_trust::{Signed, Standing, init as first, sign as signing};
 
+use super::launch::machine;
 use crate::args;
 use crate::registry;
 use crate::settings;
@@ -38,16 +40,15 @@ pub(crate) fn create(folder: &Path, owner: &str) -> Result<std::path::PathBuf> {
 
 /// `bastion sign MANIFEST`.
 pub(crate) fn sign(args: &args::Sign) -> Result<ExitCode> {
-    let gate = settings::gate(None)?;
-    let manifest = registry::manifest_of(&args.manifest);
+    let manifest = manifest_of(&args.manifest);
     let signed = match (&args.cert, &args.key, &args.value) {
-        (Some(cert), _, Some(value)) => signing::record(&gate, &manifest, cert, value)?,
-        (Some(cert), Some(key), None) => signing::sign(&gate, &manifest, cert, key)?,
+        (Some(cert), _, Some(value)) => record(&manifest, cert, value)?,
+        (Some(cert), Some(key), None) => sign_with(&manifest, cert, key)?,
         (None, None, None) => {
             let machine = super::up::Machine::ensure(&bastion_host::clock::SystemClock)?;
             let cert = manifest.with_file_name(super::up::OWNER_CERT);
             machine.write_certificate(&cert)?;
-            signing::sign(&gate, &manifest, Path::new(super::up::OWNER_CERT), machine.signer_key())?
+            sign_with(&manifest, Path::new(super::up::OWNER_CERT), machine.signer_key())?
         }
         _ => {
             return Err(Exit::Usage(
@@ -64,9 +65,35 @@ pub(crate) fn sign(args: &args::Sign) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A folder's manifest, or an agent's.
+fn manifest_of(path: &Path) -> PathBuf {
+    let agent = path.join(bastion_launch::MANIFEST);
+    if agent.is_file() { agent } else { registry::manifest_of(path) }
+}
+
+fn sign_with(manifest: &Path, cert: &Path, key: &Path) -> Result<Signed> {
+    Ok(if agent::is_agent(manifest) {
+        agent::sign(&machine()?, manifest, None, cert, key)?
+    } else {
+        signing::sign(&settings::gate(None)?, manifest, cert, key)?
+    })
+}
+
+fn record(manifest: &Path, cert: &Path, value: &str) -> Result<Signed> {
+    Ok(if agent::is_agent(manifest) {
+        agent::record(&machine()?, manifest, None, cert, value)?
+    } else {
+        signing::record(&settings::gate(None)?, manifest, cert, value)?
+    })
+}
+
 /// `bastion payload MANIFEST`.
 pub(crate) fn payload(args: &args::ManifestArg) -> Result<ExitCode> {
-    let path = registry::manifest_of(&args.manifest);
+    let path = manifest_of(&args.manifest);
+    if agent::is_agent(&path) {
+        std::io::stdout().lock().write_all(&agent::payload(&machine()?, &path, None)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let bytes = files::read_capped(&path, MAX_MANIFEST_BYTES as u64).with_context(|| format!("{}", path.display()))?;
     let payload =
         bastion_trust::payload(&bytes).map_err(|error| Exit::Refused(format!("{}: {error}", path.display())))?;

@@ -4,10 +4,12 @@ mod agents;
 mod ca;
 mod client;
 mod doctor;
+mod launch;
 mod manifest;
 mod models;
 mod open;
 mod reveal;
+mod runs;
 mod scan;
 mod serve;
 mod service;
@@ -34,6 +36,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Cards(args) => client::cards(&args),
         Command::Status(args) => client::status(&args),
         Command::Health(args) => client::health(&args),
+        Command::Launch(args) => launch::launch(&args),
+        Command::Runs(args) => runs::runs(&args),
         Command::Init(args) => manifest::init(&args),
         Command::Sign(args) => manifest::sign(&args),
         Command::Payload(args) => manifest::payload(&args),

@@ -1,0 +1,110 @@
+//! `bastion runs`: what was launched from this machine, and what was last heard of it.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use bastion_host::clock::{SystemClock, UtcMillis};
+use bastion_host::signals::Stop;
+use bastion_launch::runs::{self, Record, Run};
+use bastion_launch::{Driver, Machine, Target};
+
+use super::launch::{driver, machine};
+use crate::args;
+use crate::terminal::{print_line, printable, styled};
+
+/// `bastion runs`.
+pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode> {
+    let machine = machine()?;
+    let stop = Stop::new();
+    match &args.command {
+        None => list(&machine, args.json)?,
+        Some(args::RunsCommand::Show { name, json }) => {
+            let driver = driver_of(&machine, name)?;
+            let (run, report) = runs::show(&machine.state_dir, name, &*driver, &SystemClock, &stop)?;
+            if *json {
+                let history = report.as_ref().map(|report| &report.history);
+                print_line(&serde_json::json!({ "run": run, "history": history }).to_string());
+            } else {
+                show(&run);
+                for record in report.iter().flat_map(|report| &report.history) {
+                    print_line(&format!("    {}", line(record)));
+                }
+            }
+        }
+        Some(args::RunsCommand::Logs { name }) => {
+            let driver = driver_of(&machine, name)?;
+            match runs::logs(&machine.state_dir, name, &*driver, &SystemClock, &stop)? {
+                Some(text) => print!("{text}"),
+                None => anyhow::bail!("the sandbox of {name} is gone, and its output with it"),
+            }
+        }
+        Some(args::RunsCommand::Stop { name }) => {
+            let driver = driver_of(&machine, name)?;
+            let there = runs::stop(&machine.state_dir, name, &*driver, &SystemClock, &stop)?;
+            print_line(&format!("{name} {}", if there { "is stopped" } else { "was gone already" }));
+        }
+        Some(args::RunsCommand::Rm { name }) => {
+            let driver = driver_of(&machine, name)?;
+            runs::rm(&machine.state_dir, name, &*driver, &SystemClock, &stop)?;
+            print_line(&format!("{name} is removed"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn driver_of(machine: &Machine, name: &str) -> Result<Box<dyn Driver>> {
+    let run = runs::find(&machine.state_dir, name)?;
+    Ok(driver(&run.gateway.map_or(Target::Local, Target::Gateway), machine)?)
+}
+
+fn list(machine: &Machine, json: bool) -> Result<()> {
+    let all = runs::list(&machine.state_dir)?;
+    if all.is_empty() && !json {
+        print_line("no runs yet; launch one with: bastion launch --agent NAME \"…\"");
+    }
+    for run in &all {
+        if json {
+            print_line(&serde_json::to_string(run)?);
+        } else {
+            show(run);
+        }
+    }
+    Ok(())
+}
+
+fn show(run: &Run) {
+    print_line(&styled("1", &run.name));
+    let say = |key: &str, value: &str| print_line(&format!("  {key:<10} {}", printable(value)));
+    say("agent", &format!("{}, {} ({})", run.agent, run.harness, run.run_mode));
+    say(
+        "runs on",
+        &run.gateway.clone().map_or_else(|| "this machine".to_owned(), |name| format!("the gateway {name}")),
+    );
+    say("started", &shown(&run.started));
+    say("state", run.state());
+    if let Some(heard) = &run.last {
+        say("heard", &format!("{}{}", shown(&heard.at), if heard.gone { "; the sandbox is gone" } else { "" }));
+        if let Some(record) = &heard.record {
+            say("last", &line(record));
+            for (key, value) in [("next", &record.next_cycle_at), ("note", &record.notes)] {
+                if let Some(value) = value {
+                    say(key, value);
+                }
+            }
+        }
+    }
+}
+
+fn shown(time: &UtcMillis) -> String {
+    format!("{:.0}", time.0)
+}
+
+fn line(record: &Record) -> String {
+    let mut words = Vec::new();
+    words.extend(record.recorded_at.clone());
+    words.extend(record.cycle.map(|cycle| format!("cycle {cycle}")));
+    words.extend(record.state.clone());
+    words.extend(record.status.clone());
+    words.extend(record.reason.as_ref().map(|reason| format!("({reason})")));
+    words.join(" ")
+}

@@ -50,8 +50,12 @@ fn an_old_program_gets_provider_profiles_and_no_detach() {
     let world = World::of(Generation::Old);
     world.behave("case \"$call\" in 'sandbox create '*) sleep 3;; esac\n");
     let launched = world.launch().0.unwrap();
+    // the create call is left running, so it may be written down late, and behind the look at the sandbox
+    let started = std::time::Instant::now();
+    while !world.lines().iter().any(|line| line.contains("sandbox create")) && started.elapsed().as_secs() < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let mut lines = world.lines();
-    // the create call is left running, so the two may have been written down in either order
     let asked = lines.iter().filter(|line| *line == "openshell sandbox get gard-20260102030405").count();
     assert!(asked >= 1, "{lines:?}");
     lines.retain(|line| !line.starts_with("openshell sandbox get"));

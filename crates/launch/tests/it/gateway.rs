@@ -130,6 +130,11 @@ fn a_kept_attached_run_passes_output_and_status_on() {
     let (launched, said) = world.launch();
     let launched = launched.unwrap();
     assert_eq!((launched.exit, launched.run.exit), (Some(7), Some(7)));
+    let told = said
+        .0
+        .iter()
+        .any(|line| line.starts_with("warning") && line.contains("ended with status 7; done before: the image"));
+    assert!(told, "{said:?}");
     let create = world.lines().pop().unwrap();
     assert!(create.contains("--no-auto-providers --no-tty -- env"), "{create}");
     let output: String = said.0.iter().filter_map(|line| line.strip_prefix("output ")).collect();

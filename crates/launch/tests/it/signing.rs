@@ -165,3 +165,16 @@ fn base64(bytes: &[u8]) -> String {
     }
     text
 }
+
+#[test]
+fn a_manifest_inside_its_own_image_context_can_be_signed() {
+    let (world, manifest, key) = machine();
+    world.edit("from: agent://image", "from: agent://.");
+    world.write("repo/agents/gardener/Dockerfile", "FROM scratch\nUSER 1000\n");
+    sign::sign(&world.machine, &manifest, None, Path::new("owner.crt"), &key).unwrap();
+    assert!(world.prepare().unwrap().question().is_none());
+    world.launch().0.unwrap();
+    assert!(world.path("fake/context/agent.yaml").exists());
+    world.write("repo/agents/gardener/notes.txt", "new in the context");
+    assert_eq!(refusal(&world), RefusalCode::BadSignature);
+}

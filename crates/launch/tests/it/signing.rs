@@ -117,7 +117,12 @@ fn an_older_version_is_refused_where_a_newer_was_seen() {
     let (world, manifest, key) = signed();
     let older = std::fs::read_to_string(&manifest).unwrap();
     sign::sign(&world.machine, &manifest, None, Path::new("owner.crt"), &key).unwrap();
+    let newer = std::fs::read_to_string(&manifest).unwrap();
     world.prepare().unwrap();
+    std::fs::write(&manifest, &older).unwrap();
+    world.prepare().unwrap(); // a plan leaves no trace
+    std::fs::write(&manifest, newer).unwrap();
+    world.prepare().unwrap().clear(&mut |_| panic!("it asked")).map(|_| ()).unwrap();
     std::fs::write(&manifest, older).unwrap();
     assert_eq!(refusal(&world), RefusalCode::RolledBack);
 }

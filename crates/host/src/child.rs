@@ -5,6 +5,7 @@
 //! program itself has ended for more than two seconds: a background child may hold the pipe.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
@@ -25,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(3);
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A program to run, and within which bounds.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Job {
     /// The program: a path, or a name that `PATH` resolves.
     pub program: OsString,
@@ -41,6 +42,16 @@ pub struct Job {
     pub limit: Option<Duration>,
     /// Bytes kept of each output stream; of more the end is kept.
     pub keep: usize,
+}
+
+impl fmt::Debug for Job {
+    /// Of the environment the names alone: values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        let mut shown = f.debug_struct("Job");
+        shown.field("program", &self.program).field("args", &self.args).field("env", &names);
+        shown.field("limit", &self.limit).finish_non_exhaustive()
+    }
 }
 
 /// Which of its two outputs.
@@ -106,8 +117,15 @@ pub fn run(job: &Job, stop: &Stop, heard: &mut dyn FnMut(Stream, &[u8])) -> io::
             break End::TimedOut;
         }
     };
-    let over = Instant::now();
-    while over.elapsed() < LINGER && collect(&receive, TICK, job.keep, &mut ended, heard) {}
+    // what is in the pipes already is taken, however slow `heard` is; what a background child adds is not
+    let (over, mut last) = (Instant::now(), Instant::now());
+    while last.elapsed() < LINGER && over.elapsed() < LINGER * 5 {
+        match collect(&receive, TICK, job.keep, &mut ended, heard) {
+            Came::Output => last = Instant::now(),
+            Came::Nothing => {}
+            Came::End => break,
+        }
+    }
     Ok(ended)
 }
 
@@ -164,14 +182,22 @@ fn pump(mut pipe: impl Read + Send + 'static, stream: Stream, send: SyncSender<(
     });
 }
 
-/// Takes what has come within `wait`. Says whether more may come.
+/// What came out of the pipes.
+enum Came {
+    Output,
+    Nothing,
+    /// Both are closed.
+    End,
+}
+
+/// Takes what has come within `wait`.
 fn collect(
     receive: &Receiver<(Stream, Vec<u8>)>,
     wait: Duration,
     keep: usize,
     ended: &mut Ended,
     heard: &mut dyn FnMut(Stream, &[u8]),
-) -> bool {
+) -> Came {
     match receive.recv_timeout(wait) {
         Ok((stream, bytes)) => {
             heard(stream, &bytes);
@@ -181,13 +207,13 @@ fn collect(
                 kept.drain(..kept.len() - keep);
                 ended.truncated = true;
             }
-            true
+            Came::Output
         }
-        Err(RecvTimeoutError::Timeout) => true,
+        Err(RecvTimeoutError::Timeout) => Came::Nothing,
         Err(RecvTimeoutError::Disconnected) => {
             // both pipes are closed and the program still runs: it is waited for, not spun on
             std::thread::sleep(Duration::from_millis(5));
-            false
+            Came::End
         }
     }
 }
@@ -212,6 +238,13 @@ mod tests {
         assert_eq!((ended.stdout.as_slice(), ended.stderr.as_slice()), (&b"hi\n"[..], &b"no\n"[..]));
         assert!(matches!(ended.how, End::Exited(status) if status.code() == Some(3)));
         assert_eq!(heard.len(), 6);
+    }
+
+    #[test]
+    fn values_of_the_environment_are_not_printed() {
+        let job = Job { env: vec![("NAME".into(), "value-of-it".into())], ..sh("true") };
+        let shown = format!("{job:?}");
+        assert!(shown.contains("NAME") && !shown.contains("value-of-it"), "{shown}");
     }
 
     #[test]

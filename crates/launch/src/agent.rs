@@ -1,6 +1,6 @@
 //! What does an agent say it is? The fields of `agent.yaml` (launch.md §1), typed, with the defaults filled in.
 //!
-//! [`parse`](crate::parse::parse) makes one. Paths are kept as they were written; [`crate::paths`] says where they lead.
+//! [`parse`](crate::parse::parse) makes one. Paths are kept as they were written.
 
 use bastion_trust::AgentId;
 use bastion_trust::manifest::Signature;

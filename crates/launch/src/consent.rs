@@ -3,11 +3,11 @@
 //! The answer is kept for one digest: another version of anything that the agent brings in is another question.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bastion_host::clock::UtcMillis;
 use bastion_host::files;
-use bastion_trust::{RefusalCode, Standing};
+use bastion_trust::{Claim, RefusalCode, Standing};
 
 use crate::agent::Source;
 use crate::contents::Contents;
@@ -44,7 +44,7 @@ pub enum Answer {
 }
 
 /// Why an agent may act, or what is to be asked first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Consent {
     /// It lies in the user's configuration folder.
     Own,
@@ -52,6 +52,8 @@ pub(crate) enum Consent {
     Signed {
         /// The owner.
         cn: String,
+        /// What was signed: the gate judges it once more, and remembers it, when the agent acts.
+        claim: Box<Claim>,
     },
     /// The user said yes to this version before.
     Remembered,
@@ -66,7 +68,7 @@ impl Consent {
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Own => "in your configuration folder".to_owned(),
-            Self::Signed { cn } => format!("signed by {cn}"),
+            Self::Signed { cn, .. } => format!("signed by {cn}"),
             Self::Remembered => "this version was agreed to before".to_owned(),
             Self::Told(_) => "agreed to by --trust".to_owned(),
             Self::Ask(_) => "asks before the first launch of this version".to_owned(),
@@ -105,9 +107,10 @@ pub(crate) fn judge(
     let digest = contents.digest();
     let gate = |code, detail: String| LaunchError::Gate { path: located.manifest.clone(), code, detail };
     if agent.signature.is_some() {
-        let standing = machine.gate.judge_claim(&contents.claim(agent), &located.manifest);
+        let claim = contents.claim(agent);
+        let standing = machine.gate.check_claim(&claim, &located.manifest);
         return match standing.map_err(|fault| gate(fault.code, fault.detail))? {
-            Standing::Signed { cn, .. } => Ok(Consent::Signed { cn }),
+            Standing::Signed { cn, .. } => Ok(Consent::Signed { cn, claim: Box::new(claim) }),
             Standing::Bypassed { reason } => Err(gate(RefusalCode::Unsigned, reason)),
         };
     }
@@ -128,14 +131,23 @@ pub(crate) fn judge(
     Ok(if options.trust { Consent::Told(question) } else { Consent::Ask(question) })
 }
 
-/// Takes the answer and remembers a yes.
+/// Takes the answer and remembers a yes; of a signed agent the gate remembers the version.
 pub(crate) fn settle(
     consent: &Consent,
+    manifest: &Path,
     machine: &Machine,
     ask: &mut dyn FnMut(&Question) -> Answer,
 ) -> Result<(), LaunchError> {
     let question = match consent {
-        Consent::Own | Consent::Signed { .. } | Consent::Remembered => return Ok(()),
+        Consent::Own | Consent::Remembered => return Ok(()),
+        Consent::Signed { claim, .. } => {
+            let judged = machine.gate.judge_claim(claim, manifest).map(|_| ());
+            return judged.map_err(|fault| LaunchError::Gate {
+                path: manifest.to_owned(),
+                code: fault.code,
+                detail: fault.detail,
+            });
+        }
         Consent::Told(question) => question,
         Consent::Ask(question) => {
             let refused = |what| Err(LaunchError::Untrusted { agent: question.agent.clone(), what });

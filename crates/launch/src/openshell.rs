@@ -161,7 +161,7 @@ impl Driver for OpenShell {
         match answer.status {
             0 if answer.truncated => Err(session.failed(&call.shown(), "the report is larger than 8 MiB")),
             0 => Ok(Some(answer.stdout)),
-            _ if answer.says("sandbox not found") => Ok(None),
+            _ if answer.misses("sandbox") => Ok(None),
             _ => Err(session.failed(&call.shown(), answer.message(&masker))),
         }
     }
@@ -174,7 +174,7 @@ impl Driver for OpenShell {
         let answer = call.run(&mut session)?;
         match answer.status {
             0 => Ok(true),
-            _ if answer.says("sandbox not found") => Ok(false),
+            _ if answer.misses("sandbox") => Ok(false),
             _ => Err(session.failed(&call.shown(), answer.message(&masker))),
         }
     }

@@ -142,6 +142,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_destination_leaves_the_payload(path in "[./a-c\\PC]{0,12}") {
+            if let Ok(place) = destination(&path) {
+                let inside = place.components().all(|part| matches!(part, Component::Normal(_)));
+                assert!(inside && place.is_relative() && !place.as_os_str().is_empty(), "{path:?} → {place:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_source_is_a_regular_file() {
         let dir = tempfile::tempdir().unwrap();

@@ -106,7 +106,7 @@ impl Prepared {
         if !self.problems.is_empty() {
             return Err(self.problems.remove(0));
         }
-        consent::settle(&self.consent, &self.machine, ask)?;
+        consent::settle(&self.consent, &self.located.manifest, &self.machine, ask)?;
         Ok(Cleared(self))
     }
 }

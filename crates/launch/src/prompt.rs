@@ -84,6 +84,18 @@ mod tests {
         assert!(error.contains("p.md:2") && error.contains("{{NOPE}}") && error.contains("USER_PROMPT"), "{error}");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn a_value_is_put_in_as_it_is(before in "[{} a]{0,6}", value in "[{}A-C ]{0,12}", after in "[{} a]{0,6}") {
+            // only where the text around it does not itself make another variable of it
+            let template = format!("{before}|{{{{X}}}}|{after}");
+            let variables = [("X".to_owned(), value.clone()), ("a".to_owned(), "a".to_owned())];
+            if !before.contains("{{") && !after.contains("{{") {
+                assert_eq!(render("p", &template, &variables).unwrap(), format!("{before}|{value}|{after}"));
+            }
+        }
+    }
+
     #[test]
     fn only_capital_names_can_be_exposed() {
         assert!(is_exposable("REVIEWER_COMMAND") && is_exposable("A1"));

@@ -115,6 +115,11 @@ impl Run {
         }
     }
 
+    /// What can be done with it, as it could be typed.
+    pub fn commands(&self) -> [String; 4] {
+        ["show", "logs", "stop", "rm"].map(|verb| format!("bastion runs {verb} {}", self.name))
+    }
+
     /// The state in one word: what the supervisor said last, `ended`, `gone` or `unknown`.
     pub fn state(&self) -> &str {
         match (&self.exit, &self.last) {

@@ -112,36 +112,16 @@ impl Floor {
         digest: &str,
         now: Timestamp,
     ) -> Result<FloorState, Fault> {
-        self.locked(|serials| {
-            let known = serials.floors.iter().position(|entry| entry.key == *key);
-            let Some(i) = known else {
-                let Some(serial) = serial else { return Ok(false) };
-                serials.floors.push(Entry { key: key.clone(), serial, digest: digest.to_owned() });
-                return Ok(true);
-            };
-            let floor = &mut serials.floors[i];
-            let refuse = |code, why: String| Err(Fault::new(code, why));
-            match serial {
-                None => refuse(
-                    RefusalCode::RolledBack,
-                    format!("this machine accepted serial {} of this manifest, and now it has none", floor.serial),
-                ),
-                Some(serial) if serial < floor.serial => refuse(
-                    RefusalCode::RolledBack,
-                    format!("serial {serial} is older than {}, which this machine accepted; sign again to make this one the newest", floor.serial),
-                ),
-                Some(serial) if serial == floor.serial && floor.digest != digest => refuse(
-                    RefusalCode::SerialReused,
-                    format!("this machine accepted another manifest with serial {serial}; sign again for a new serial"),
-                ),
-                Some(serial) => {
-                    let raised = serial > floor.serial;
-                    floor.serial = serial;
-                    digest.clone_into(&mut floor.digest);
-                    Ok(raised)
-                }
-            }
-        }, now)
+        self.locked(|serials| held_against(serials, key, serial, digest), now)
+    }
+
+    /// As [`Floor::admit`], and nothing is raised or written.
+    ///
+    /// # Errors
+    /// `rolled_back`, `serial_reused`, `floor_unusable`.
+    pub(crate) fn check(&self, key: &FloorKey, serial: Option<u64>, digest: &str) -> Result<(), Fault> {
+        let (mut serials, _) = self.read_serials()?;
+        held_against(&mut serials, key, serial, digest).map(|_| ())
     }
 
     /// As [`Floor::admit`], of a manifest that is let pass unsigned: the clock alone is judged.
@@ -224,6 +204,41 @@ impl Floor {
     fn writable(&self) -> io::Result<()> {
         use rustix::fs::{Access, access};
         Ok(access(&self.dir, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK)?)
+    }
+}
+
+/// Holds a serial against the floor and raises it where it passes. Says whether anything changed.
+fn held_against(serials: &mut Serials, key: &FloorKey, serial: Option<u64>, digest: &str) -> Result<bool, Fault> {
+    let known = serials.floors.iter().position(|entry| entry.key == *key);
+    let Some(i) = known else {
+        let Some(serial) = serial else { return Ok(false) };
+        serials.floors.push(Entry { key: key.clone(), serial, digest: digest.to_owned() });
+        return Ok(true);
+    };
+    let floor = &mut serials.floors[i];
+    let refuse = |code, why: String| Err(Fault::new(code, why));
+    match serial {
+        None => refuse(
+            RefusalCode::RolledBack,
+            format!("this machine accepted serial {} of this manifest, and now it has none", floor.serial),
+        ),
+        Some(serial) if serial < floor.serial => refuse(
+            RefusalCode::RolledBack,
+            format!(
+                "serial {serial} is older than {}, which this machine accepted; sign again to make this one the newest",
+                floor.serial
+            ),
+        ),
+        Some(serial) if serial == floor.serial && floor.digest != digest => refuse(
+            RefusalCode::SerialReused,
+            format!("this machine accepted another manifest with serial {serial}; sign again for a new serial"),
+        ),
+        Some(serial) => {
+            let raised = serial > floor.serial;
+            floor.serial = serial;
+            digest.clone_into(&mut floor.digest);
+            Ok(raised)
+        }
     }
 }
 

@@ -215,6 +215,20 @@ impl Gate {
         self.judge_signed(claim, signature, path, self.clock.now()).map(|(standing, ..)| standing)
     }
 
+    /// As [`Gate::judge_claim`], for a look that is to leave no trace: the floor is asked and not raised.
+    ///
+    /// # Errors
+    /// The first check that failed.
+    pub fn check_claim(&self, claim: &Claim, path: &Path) -> Result<Standing, Fault> {
+        let Some(signature) = &claim.signature else {
+            return Err(Fault::new(RefusalCode::Unsigned, "it has no signature; `bastion sign` makes one"));
+        };
+        let signer = self.judge_signature(claim, signature, path, self.clock.now())?;
+        let key = FloorKey::new(&claim.owner_host, &claim.id, path);
+        self.floor.check(&key, claim.serial, &claim.digest())?;
+        Ok(standing_of(claim, signature, &signer))
+    }
+
     fn judge_signed(
         &self,
         claim: &Claim,
@@ -225,14 +239,7 @@ impl Gate {
         let signer = self.judge_signature(claim, signature, path, now)?;
         let key = FloorKey::new(&claim.owner_host, &claim.id, path);
         let floor = self.floor.admit(&key, claim.serial, &claim.digest(), now)?;
-        let standing = Standing::Signed {
-            cn: claim.owner_host.clone(),
-            cert: signature.cert.clone(),
-            chained: true,
-            serial: claim.serial,
-            not_after: signer.window.not_after,
-        };
-        Ok((standing, floor, signer))
+        Ok((standing_of(claim, signature, &signer), floor, signer))
     }
 
     fn judge_signature(
@@ -327,6 +334,16 @@ impl Admitted {
             [root] => root.path.join(AGENT_DIR),
             _ => Path::new("build/freeagent").join(self.manifest().id.as_str()),
         }
+    }
+}
+
+fn standing_of(claim: &Claim, signature: &Signature, signer: &SignerEvidence) -> Standing {
+    Standing::Signed {
+        cn: claim.owner_host.clone(),
+        cert: signature.cert.clone(),
+        chained: true,
+        serial: claim.serial,
+        not_after: signer.window.not_after,
     }
 }
 

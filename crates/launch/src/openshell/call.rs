@@ -137,6 +137,11 @@ impl Answer {
         self.text().to_lowercase().contains(&what.to_lowercase())
     }
 
+    /// Whether it failed because there is no such thing, whatever name stands between the words.
+    pub(super) fn misses(&self, thing: &str) -> bool {
+        self.status != 0 && self.says(thing) && self.says("not found")
+    }
+
     /// The program's own words, without secrets and fit for a terminal.
     pub(super) fn message(&self, masker: &Masker) -> String {
         let said = if self.stderr.iter().all(u8::is_ascii_whitespace) { &self.stdout } else { &self.stderr };

@@ -43,8 +43,7 @@ pub(super) fn run(
     let state = &launch.machine.state_dir;
     let mut run = Run::new(plan, driver.name(), launch.machine.clock.now());
     // before the call: a sandbox that nobody has written down could not be stopped
-    let unsaved = |session: &Session<'_>, error: LaunchError| session.failed("writing the run down", error.to_string());
-    runs::save(state, &run).map_err(|error| unsaved(launch.session, error))?;
+    runs::save(state, &run).map_err(|error| launch.session.failed("writing the run down", error.to_string()))?;
     let mut manner = Manner { detach: !plan.attach && abilities.detach, ephemeral: !plan.keep };
     if !plan.attach && !manner.detach {
         return leave(driver, gateway, launch, image, run, manner);
@@ -60,17 +59,21 @@ pub(super) fn run(
         call = create(driver, gateway, plan, image, manner);
         answer = made(&call, plan, launch.session)?;
     }
-    if plan.attach {
-        let exit = u8::try_from(answer.status).unwrap_or(1);
-        run.exit = Some(exit);
-        runs::save(state, &run)?;
-        return Ok(Launched { run, exit: Some(exit) });
-    }
-    if answer.status != 0 {
+    if !plan.attach && answer.status != 0 {
         return Err(launch.session.failed(&call.shown(), answer.message(launch.session.masker)));
     }
-    runs::save(state, &run).map_err(|error| unsaved(launch.session, error))?;
-    Ok(Launched { run, exit: None })
+    let exit = plan.attach.then(|| u8::try_from(answer.status).unwrap_or(1));
+    run.exit = exit;
+    if let Some(status) = exit.filter(|status| *status != 0) {
+        // whether the sandbox could not be made or its agent failed, the program alone knows
+        let done = launch.session.so_far().join("; ");
+        let text = format!("{} ended with status {status}; done before: {done}", call.shown());
+        launch.session.tell(Notice::Warning(&text));
+    }
+    if let Err(error) = runs::save(state, &run) {
+        launch.session.tell(Notice::Warning(&format!("the run's record is not up to date: {error}")));
+    }
+    Ok(Launched { run, exit })
 }
 
 fn create<'d>(driver: &'d OpenShell, gateway: &str, plan: &LaunchPlan, image: &str, manner: Manner) -> Call<'d> {

@@ -8,7 +8,7 @@ use super::OpenShell;
 use super::call::Call;
 use super::probe::which;
 use crate::copy;
-use crate::driver::Launch;
+use crate::driver::{Launch, Notice};
 use crate::error::LaunchError;
 use crate::image::{PAYLOAD, POLICY, is_root};
 
@@ -56,6 +56,10 @@ pub(super) fn build(
         look.words.extend(["image", "inspect", "--format", "{{json .Config.User}}", &image.tag].map(str::to_owned));
         let answer = look.ok(launch.session)?;
         let user = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        if user.is_empty() {
+            let text = format!("{engine} does not say who the image runs as; as root its sandbox would fail");
+            launch.session.tell(Notice::Warning(&text));
+        }
         if user == "\"\"" || user == "null" || is_root(user.trim_matches('"')) {
             let what = "the image runs as root, which a sandbox does not; give the Dockerfile a last USER that is not";
             return Err(launch.session.failed(&look.shown(), what));

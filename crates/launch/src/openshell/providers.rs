@@ -28,7 +28,7 @@ pub(super) fn bring_in(
         .collect();
     let look = driver.call(gateway, &["provider", "get", name]);
     let found = look.run(session)?;
-    if found.status != 0 && !found.says("provider not found") {
+    if found.status != 0 && !found.misses("provider") {
         return Err(session.failed(&look.shown(), found.message(session.masker)));
     }
     if found.status != 0 {

@@ -51,9 +51,9 @@ fn a_step_that_fails_stops_the_launch_and_says_what_was_done() {
 fn a_step_that_hangs_is_ended() {
     let world = World::new();
     let limits = bastion_launch::Limits {
-        call: std::time::Duration::from_millis(700),
-        build: std::time::Duration::from_millis(700),
-        create: std::time::Duration::from_millis(700),
+        call: std::time::Duration::from_millis(1500),
+        build: std::time::Duration::from_millis(1500),
+        create: std::time::Duration::from_millis(1500),
     };
     for (step, _) in STEPS {
         std::fs::remove_file(world.path("fake/calls")).unwrap_or_default();
@@ -62,7 +62,7 @@ fn a_step_that_hangs_is_ended() {
         let cleared = world.prepare().unwrap().clear(&mut |_| bastion_launch::Answer::Yes).unwrap();
         let error = cleared.launch(&driver, &bastion_host::signals::Stop::new(), &mut |_| {}).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("took longer than 0.7 s and was ended"), "{step}: {text}");
+        assert!(text.contains("took longer than 1.5 s and was ended"), "{step}: {text}");
         assert_eq!(text.contains("may be there: bastion runs rm"), step.contains("sandbox create"), "{text}");
         world.assert_clean();
     }

@@ -117,7 +117,12 @@ fn an_older_version_is_refused_where_a_newer_was_seen() {
     let (world, manifest, key) = signed();
     let older = std::fs::read_to_string(&manifest).unwrap();
     sign::sign(&world.machine, &manifest, None, Path::new("owner.crt"), &key).unwrap();
+    let newer = std::fs::read_to_string(&manifest).unwrap();
     world.prepare().unwrap();
+    std::fs::write(&manifest, &older).unwrap();
+    world.prepare().unwrap(); // a plan leaves no trace
+    std::fs::write(&manifest, newer).unwrap();
+    world.prepare().unwrap().clear(&mut |_| panic!("it asked")).map(|_| ()).unwrap();
     std::fs::write(&manifest, older).unwrap();
     assert_eq!(refusal(&world), RefusalCode::RolledBack);
 }
@@ -164,4 +169,17 @@ fn base64(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+#[test]
+fn a_manifest_inside_its_own_image_context_can_be_signed() {
+    let (world, manifest, key) = machine();
+    world.edit("from: agent://image", "from: agent://.");
+    world.write("repo/agents/gardener/Dockerfile", "FROM scratch\nUSER 1000\n");
+    sign::sign(&world.machine, &manifest, None, Path::new("owner.crt"), &key).unwrap();
+    assert!(world.prepare().unwrap().question().is_none());
+    world.launch().0.unwrap();
+    assert!(world.path("fake/context/agent.yaml").exists());
+    world.write("repo/agents/gardener/notes.txt", "new in the context");
+    assert_eq!(refusal(&world), RefusalCode::BadSignature);
 }

@@ -146,7 +146,7 @@ impl World {
 
     pub(crate) fn driver(&self) -> OpenShell {
         let limits =
-            Limits { call: Duration::from_secs(5), build: Duration::from_secs(20), create: Duration::from_secs(5) };
+            Limits { call: Duration::from_secs(8), build: Duration::from_secs(20), create: Duration::from_secs(8) };
         OpenShell::new(&self.machine).unwrap().with_limits(limits)
     }
 

@@ -8,10 +8,13 @@ use crate::contents::Contents;
 use crate::error::LaunchError;
 use crate::locate::Located;
 use crate::options::{LaunchOptions, Machine, Supervisor};
-use crate::payload::{self, Payload};
+use crate::payload::Payload;
 use crate::settings::Resolved;
 use crate::{paths, prompt};
 
+/// The two scripts that start the supervisor beside them, as its tests run them.
+const ENTRYPOINT: &[u8] = include_bytes!("../../supervisor/runtime/entrypoint.sh");
+const SUBAGENT: &[u8] = include_bytes!("../../supervisor/runtime/subagent.sh");
 /// Harnesses whose adapters the supervisor has.
 const BUILT_IN: &[&str] = &["codex", "claude", "opencode", "command"];
 /// The supervisor may be this large, in bytes.
@@ -38,9 +41,8 @@ pub(crate) fn payload(
     };
     let runtime = |name: &str| Path::new("runtime").join(name);
     payload.put(&runtime("bastion-supervisor"), supervisor, true, "the runtime")?;
-    for (name, argument) in [("entrypoint.sh", ""), ("subagent.sh", " subagent")] {
-        let script = format!("#!/bin/sh\nexec {}{argument} \"$@\"\n", payload::SUPERVISOR);
-        payload.put(&runtime(name), script.into_bytes(), true, "the runtime")?;
+    for (name, script) in [("entrypoint.sh", ENTRYPOINT), ("subagent.sh", SUBAGENT)] {
+        payload.put(&runtime(name), script.to_vec(), true, "the runtime")?;
     }
     harness_files(options, machine, &resolved.harness, &mut payload)?;
     let mut variables = vec![

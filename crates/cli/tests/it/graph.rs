@@ -88,6 +88,16 @@ fn the_cage_and_the_rules_know_nothing_of_the_rest() {
 }
 
 #[test]
+fn what_goes_into_a_sandbox_brings_nothing_of_the_host() {
+    let (graph, _) = graph();
+    assert!(graph["bastion-supervisor"].is_empty(), "{:?}", graph["bastion-supervisor"]);
+    let reached = reaches(&graph, "bastion-launch");
+    for forbidden in ["bastion-private", "bastion-stages", "bastion-store", "bastion-serve"] {
+        assert!(!reached.contains(forbidden), "bastion-launch reaches {forbidden}");
+    }
+}
+
+#[test]
 fn hostile_formats_are_read_in_one_crate_alone() {
     let (_, outer) = graph();
     for (name, uses) in &outer {

@@ -7,6 +7,7 @@ mod endpoint;
 mod formats;
 mod gate;
 mod graph;
+mod launch;
 mod planted;
 mod records;
 mod removal;

@@ -30,13 +30,10 @@ fn the_payload_holds_everything_and_no_secret() {
     assert_eq!(built(&world, "skills/prune/SKILL.md"), "# Prune\nCut what is dead.\n");
     assert_eq!(built(&world, "subagents/helper.md"), "You help with one bed.\n");
     assert_eq!(built(&world, "resources/notes.md"), "Shared notes.\n");
-    assert_eq!(
-        built(&world, "runtime/entrypoint.sh"),
-        "#!/bin/sh\nexec /etc/openshell/agent-payload/runtime/bastion-supervisor \"$@\"\n"
-    );
+    assert_eq!(built(&world, "runtime/entrypoint.sh"), "#!/bin/sh\nexec \"${0%/*}/bastion-supervisor\" \"$@\"\n");
     assert_eq!(
         built(&world, "runtime/subagent.sh"),
-        "#!/bin/sh\nexec /etc/openshell/agent-payload/runtime/bastion-supervisor subagent \"$@\"\n"
+        "#!/bin/sh\nexec \"${0%/*}/bastion-supervisor\" subagent \"$@\"\n"
     );
     assert_eq!(built(&world, "runtime/bastion-supervisor"), "the supervisor");
     let about: serde_json::Value = serde_json::from_str(&built(&world, "agent.json")).unwrap();

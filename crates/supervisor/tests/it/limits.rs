@@ -95,7 +95,7 @@ fn a_background_child_that_holds_the_pipes_is_waited_for_two_seconds() {
 fn what_a_background_child_says_meanwhile_is_passed_on() {
     let ended = Agent::new("(sleep 0.5; echo late) & echo soon").run();
     assert_eq!(ended.out, "soon\nlate\n");
-    let ended = Agent::new("sleep 2.5; (sleep 0.5; echo late) &").run();
+    let ended = Agent::new("sleep 3.5; (sleep 0.5; echo late) &").run();
     assert_eq!(ended.out, "late\n", "the two seconds begin when the harness ends");
 }
 

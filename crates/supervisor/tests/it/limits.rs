@@ -60,7 +60,7 @@ fn one_that_speaks_is_not_silent() {
 
 #[test]
 fn a_usable_result_before_the_limit_counts() {
-    let agent = Agent::new(&format!("{}; sleep 1000", said("complete"))).env(TIME, "1");
+    let agent = Agent::new(&format!("{}; sleep 1000", said("complete"))).env(TIME, "3");
     assert_eq!(agent.run().code, 0);
     assert_eq!(agent.status()["result"]["status"], "complete");
 }

@@ -239,9 +239,12 @@ fn opencode_gets_its_flags_model_and_reasoning() {
 #[test]
 fn a_probe_that_hangs_can_be_stopped() {
     let agent = agent("codex", "", "", 0);
-    agent.program("bin/codex", "touch $HERE/asked; sleep 1000");
+    let script = "case $2 in --help) touch $HERE/asked; sleep 1000;; *) touch $HERE/started;; esac";
+    agent.program("bin/codex", script);
     let mut running = agent.start();
     crate::support::wait_until("the probe", || agent.path("asked").exists());
     running.signal(rustix::process::Signal::TERM);
     assert_eq!(running.wait(), 143);
+    assert!(!agent.path("started").exists());
+    assert_eq!(agent.status()["harness_exit_code"], Value::Null);
 }

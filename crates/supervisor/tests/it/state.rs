@@ -102,6 +102,18 @@ fn a_state_folder_that_cannot_be_made_never_ends_a_watch() {
 }
 
 #[test]
+fn a_temporary_folder_that_takes_nothing_is_made_up_for() {
+    let agent = Agent::new(&said("complete")).env("TMPDIR", "/dev/null");
+    let ended = agent.run();
+    assert_eq!((ended.code, ended.err.contains("cannot")), (0, false), "{}", ended.err);
+    assert_eq!(std::fs::read_dir(agent.path("state")).unwrap().count(), 3);
+
+    let agent =
+        Agent::new(&said("complete")).env("TMPDIR", "/dev/null").env("OPENSHELL_AGENT_STATE_DIR", "/dev/null/x");
+    assert!(agent.watch().env("OPENSHELL_AGENT_MAX_CYCLES", "2").run().err.contains("cannot start harness command: "));
+}
+
+#[test]
 fn a_full_disk_never_ends_a_watch() {
     let agent = Agent::cycles(&["echo x", "rm $OPENSHELL_AGENT_STATE_DIR/fill", &said("complete")]);
     std::fs::create_dir(agent.path("state")).unwrap();

@@ -7,6 +7,8 @@ use anyhow::Error;
 use bastion_launch::LaunchError;
 use bastion_trust::{RefusalCode, Refused};
 
+use crate::terminal::printable_text;
+
 /// What went wrong, where the exit status is not simply 1 (manifest.md §7).
 #[derive(Debug)]
 pub(crate) enum Exit {
@@ -70,7 +72,8 @@ pub(crate) fn exit_code(result: Result<ExitCode, Error>) -> ExitCode {
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS; // whoever reads us (head, a pager) has seen enough
     }
-    eprintln!("bastion: {}", told(&error));
+    // what an error quotes may come from a file name, a sandbox or a peer
+    eprintln!("bastion: {}", printable_text(&told(&error)));
     ExitCode::from(status)
 }
 

@@ -137,7 +137,10 @@ fn harness_files(
         return Err(LaunchError::refused(format!("the harness `{harness}`"), what));
     }
     if let Some(program) = &options.harness_bin {
-        payload.put_file(&place.join(harness), &machine.cwd.join(program), true, "--harness-bin")?;
+        // the user's own path: a link, as package managers make them, means what it leads to
+        let program = machine.cwd.join(program);
+        let program = program.canonicalize().unwrap_or(program);
+        payload.put_file(&place.join(harness), &program, true, "--harness-bin")?;
     }
     Ok(())
 }

@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 
 use bastion_host::clock::UtcMillis;
 use bastion_host::files;
+use bastion_trust::manifest::tree;
 use bastion_trust::{Claim, RefusalCode, Standing};
 
 use crate::agent::Source;
 use crate::contents::Contents;
+use crate::copy;
 use crate::credentials;
 use crate::error::LaunchError;
 use crate::locate::Located;
 use crate::options::{LaunchOptions, Machine};
+use crate::profiles::{Profile, hosts_in};
 use crate::settings::{ImageSource, Resolved, Target};
 use crate::text::plain;
 use crate::variables;
@@ -82,7 +85,7 @@ impl fmt::Display for Question {
             f,
             "The agent `{}` in {} is not signed by an owner this machine knows.",
             self.agent,
-            self.folder.display()
+            plain(&self.folder.display().to_string())
         )?;
         writeln!(f, "Launched, it will")?;
         for act in &self.acts {
@@ -102,23 +105,34 @@ pub(crate) fn judge(
     located: &Located,
     contents: &Contents,
     resolved: &Resolved,
+    profiles: &[Profile],
 ) -> Result<Consent, LaunchError> {
     let agent = &located.parsed.agent;
-    let digest = contents.digest();
+    let added = added(options, contents, profiles);
+    // what an option puts in is another version too
+    let digest = match added.as_slice() {
+        [] => contents.digest(),
+        _ => copy::sha256(format!("{}\n{}", contents.digest(), added.join("\n")).as_bytes()),
+    };
+    let required = options.require_signature || variables::switch(machine, "BASTION_REQUIRE_SIGNATURE")?;
     let gate = |code, detail: String| LaunchError::Gate { path: located.manifest.clone(), code, detail };
     if agent.signature.is_some() {
         let claim = contents.claim(agent);
         let standing = machine.gate.check_claim(&claim, &located.manifest);
-        return match standing.map_err(|fault| gate(fault.code, fault.detail))? {
-            Standing::Signed { cn, .. } => Ok(Consent::Signed { cn, claim: Box::new(claim) }),
-            Standing::Bypassed { reason } => Err(gate(RefusalCode::Unsigned, reason)),
-        };
+        match standing.map_err(|fault| gate(fault.code, fault.detail))? {
+            Standing::Signed { cn, .. } if added.is_empty() => {
+                return Ok(Consent::Signed { cn, claim: Box::new(claim) });
+            }
+            Standing::Signed { .. } => {}
+            Standing::Bypassed { reason } => return Err(gate(RefusalCode::Unsigned, reason)),
+        }
     }
-    if options.require_signature || variables::switch(machine, "BASTION_REQUIRE_SIGNATURE")? {
-        return Err(gate(
-            RefusalCode::Unsigned,
-            "it has no signature, and one is required; `bastion sign` makes one".into(),
-        ));
+    if required {
+        let why = match added.as_slice() {
+            [] => "it has no signature, and one is required; `bastion sign` makes one".to_owned(),
+            _ => format!("the signature does not cover what the options put in: {}", added.join(", ")),
+        };
+        return Err(gate(RefusalCode::Unsigned, why));
     }
     if located.own {
         return Ok(Consent::Own);
@@ -126,7 +140,7 @@ pub(crate) fn judge(
     if answer_file(machine, &digest).is_file() {
         return Ok(Consent::Remembered);
     }
-    let acts = acts(located, contents, resolved);
+    let acts = acts(located, contents, resolved, profiles);
     let question = Question { agent: agent.id.to_string(), folder: located.bases.agent.clone(), digest, acts };
     Ok(if options.trust { Consent::Told(question) } else { Consent::Ask(question) })
 }
@@ -177,8 +191,17 @@ fn answer_file(machine: &Machine, digest: &str) -> PathBuf {
     machine.state_dir.join("trusted-agents").join(format!("{digest}.json"))
 }
 
+/// What options put in that is not among what was hashed: an image, and profiles that no provider of the manifest has.
+fn added(options: &LaunchOptions, contents: &Contents, profiles: &[Profile]) -> Vec<String> {
+    let known = |profile: &&Profile| contents.profiles.iter().any(|known| known.bytes == profile.bytes);
+    let profiles = profiles.iter().filter(|profile| !known(profile));
+    let profiles =
+        profiles.map(|profile| format!("the profile {} ({})", profile.id, &copy::sha256(&profile.bytes)[..16]));
+    options.from.iter().map(|from| format!("the image {from}")).chain(profiles).collect()
+}
+
 /// What the agent does outside its sandbox, and what it may reach from inside.
-fn acts(located: &Located, contents: &Contents, resolved: &Resolved) -> Vec<String> {
+fn acts(located: &Located, contents: &Contents, resolved: &Resolved, chosen: &[Profile]) -> Vec<String> {
     let agent = &located.parsed.agent;
     let mut acts = Vec::new();
     let mut say = |what: String| {
@@ -209,9 +232,18 @@ fn acts(located: &Located, contents: &Contents, resolved: &Resolved) -> Vec<Stri
         Some(ImageSource::Reference(reference)) => say(format!("build an image on {reference}")),
         None => {}
     }
-    for profile in &contents.profiles {
+    for profile in contents.profiles.iter().chain(chosen) {
         for host in profile.hosts() {
             say(format!("reach from inside: {host}"));
+        }
+    }
+    if let (Some(policy), Some(path)) = (&contents.policy, &agent.policy) {
+        let hosts = tree(policy).map(|root| hosts_in(&root.to_json())).unwrap_or_default();
+        if hosts.is_empty() {
+            say(format!("reach from inside what {path} says"));
+        }
+        for host in hosts {
+            say(format!("reach from inside: {host} ({path})"));
         }
     }
     if resolved.target != Target::Local {

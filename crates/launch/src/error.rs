@@ -82,6 +82,14 @@ pub enum LaunchError {
         /// What was already done on the gateway.
         done: Vec<String>,
     },
+    /// A run could not be asked or ended.
+    #[error("{step} failed: {what}")]
+    Asked {
+        /// The call, as it could be typed.
+        step: String,
+        /// The program's own message, or what became of it.
+        what: String,
+    },
     /// A signal stopped the launch.
     #[error("stopped by {} {during}{}", signal.name(), already(done))]
     Interrupted {
@@ -110,7 +118,12 @@ impl LaunchError {
             Self::Usage { .. } => 2,
             Self::Malformed { .. } | Self::Refused { .. } | Self::Gate { .. } | Self::Untrusted { .. } => 3,
             Self::Interrupted { signal, .. } => signal.exit_status(),
-            Self::File { .. } | Self::Credential { .. } | Self::Step { .. } | Self::NoRun { .. } | Self::Sign(_) => 1,
+            Self::File { .. }
+            | Self::Credential { .. }
+            | Self::Step { .. }
+            | Self::Asked { .. }
+            | Self::NoRun { .. }
+            | Self::Sign(_) => 1,
         }
     }
 

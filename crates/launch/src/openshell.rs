@@ -91,12 +91,33 @@ impl OpenShell {
         Ok(*self.abilities.get_or_init(|| found))
     }
 
+    /// A sandbox that somebody else has by this name would be taken for ours, and be removed with our run.
+    fn check_name(&self, gateway: &str, name: &str, session: &mut Session<'_>) -> Result<(), LaunchError> {
+        let look = self.call(gateway, &["sandbox", "get", name]);
+        let found = look.run(session)?;
+        if found.status == 0 {
+            return Err(LaunchError::usage("--name", format!("is taken: the gateway has a sandbox {name}")));
+        }
+        if !found.misses("sandbox") {
+            return Err(session.failed(&look.shown(), found.message(session.masker)));
+        }
+        Ok(())
+    }
+
     /// A call about `gateway`.
     fn call<'c>(&'c self, gateway: &str, words: &[&str]) -> Call<'c> {
         let mut call = Call::new(&self.program, self.limits.call);
         call.words.extend(["--gateway".to_owned(), gateway.to_owned()]);
         call.words.extend(words.iter().map(|word| (*word).to_owned()));
         call
+    }
+}
+
+/// Asking changes nothing, so nothing is to be said of what was done before.
+fn asked(error: LaunchError) -> LaunchError {
+    match error {
+        LaunchError::Step { step, what, .. } => LaunchError::Asked { step, what },
+        other => other,
     }
 }
 
@@ -120,6 +141,9 @@ impl Driver for OpenShell {
     fn start(&self, mut launch: Launch<'_, '_>) -> Result<Launched, LaunchError> {
         let gateway = gateway_of(launch.plan)?.to_owned();
         let abilities = self.abilities(launch.session.stop)?;
+        if launch.plan.is_named {
+            self.check_name(&gateway, &launch.plan.sandbox, launch.session)?;
+        }
         let context = launch.temp.path().join("context");
         image::lay_out(&launch, &context)?;
         let files = profiles::lay_out(&launch)?;
@@ -157,12 +181,12 @@ impl Driver for OpenShell {
         }
         let mut call = self.call(run.gateway.as_deref().unwrap_or_default(), &words);
         call.keep = crate::runs::MAX_REPORT;
-        let answer = call.run(&mut session)?;
+        let answer = call.run(&mut session).map_err(asked)?;
         match answer.status {
-            0 if answer.truncated => Err(session.failed(&call.shown(), "the report is larger than 8 MiB")),
+            0 if answer.truncated => Err(asked(session.failed(&call.shown(), "the report is larger than 8 MiB"))),
             0 => Ok(Some(answer.stdout)),
             _ if answer.misses("sandbox") => Ok(None),
-            _ => Err(session.failed(&call.shown(), answer.message(&masker))),
+            _ => Err(asked(session.failed(&call.shown(), answer.message(&masker)))),
         }
     }
 
@@ -171,11 +195,11 @@ impl Driver for OpenShell {
         let mut quiet = |_: Notice<'_>| {};
         let mut session = Session::new(stop, &masker, &mut quiet);
         let call = self.call(run.gateway.as_deref().unwrap_or_default(), &["sandbox", "delete", &run.name]);
-        let answer = call.run(&mut session)?;
+        let answer = call.run(&mut session).map_err(asked)?;
         match answer.status {
             0 => Ok(true),
             _ if answer.misses("sandbox") => Ok(false),
-            _ => Err(session.failed(&call.shown(), answer.message(&masker))),
+            _ => Err(asked(session.failed(&call.shown(), answer.message(&masker)))),
         }
     }
 }

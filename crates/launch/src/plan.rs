@@ -30,6 +30,9 @@ pub struct LaunchPlan {
     pub target: Target,
     /// The sandbox's name.
     pub sandbox: String,
+    /// Whether the user chose it: then the gateway may have one of that name.
+    #[serde(skip)]
+    pub is_named: bool,
     /// The image, where the target needs one.
     pub image: Option<PlannedImage>,
     /// The harness.

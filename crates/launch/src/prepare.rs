@@ -59,7 +59,7 @@ pub fn prepare(options: &LaunchOptions, machine: &Machine) -> Result<Prepared, L
             warnings.push(warning);
         }
     }
-    let consent = consent::judge(options, machine, &located, &contents, &resolved)?;
+    let consent = consent::judge(options, machine, &located, &contents, &resolved, &profiles)?;
     let digest = contents.digest();
     let policy = contents.policy.take();
     let context = match &resolved.image {
@@ -208,6 +208,7 @@ fn plan_of(
         trust: consent.shown(),
         target: resolved.target.clone(),
         sandbox: resolved.name.clone(),
+        is_named: resolved.is_named,
         image,
         harness: resolved.harness.clone(),
         harness_settings: resolved.harness_settings.clone(),

@@ -25,15 +25,40 @@ impl Profile {
     pub fn hosts(&self) -> Vec<String> {
         let mut hosts: Vec<String> = Vec::new();
         for endpoint in self.json["endpoints"].as_array().into_iter().flatten() {
-            let Some(host) = endpoint["host"].as_str() else { continue };
-            let ports = endpoint.get("ports").or_else(|| endpoint.get("port"));
-            let shown = ports.map_or_else(|| host.to_owned(), |ports| format!("{host}:{ports}"));
-            if !hosts.contains(&shown) {
-                hosts.push(shown);
+            let mut found = hosts_in(endpoint);
+            if found.is_empty() {
+                found.push(endpoint.to_string()); // of a form that is not known here: shown as it is
             }
+            found.into_iter().for_each(|host| {
+                if !hosts.contains(&host) {
+                    hosts.push(host);
+                }
+            });
         }
         hosts
     }
+}
+
+/// Every host that a value of a policy or profile names, with its ports, at whatever depth.
+pub(crate) fn hosts_in(value: &serde_json::Value) -> Vec<String> {
+    use serde_json::Value;
+    let mut found = Vec::new();
+    match value {
+        Value::Array(items) => found.extend(items.iter().flat_map(hosts_in)),
+        Value::Object(fields) => {
+            let ports = fields.get("ports").or_else(|| fields.get("port"));
+            let shown = |host: &str| ports.map_or_else(|| host.to_owned(), |ports| format!("{host}:{ports}"));
+            for (key, field) in fields {
+                match (key.as_str(), field) {
+                    ("host", Value::String(host)) => found.push(shown(host)),
+                    ("hosts", Value::Array(hosts)) => found.extend(hosts.iter().filter_map(Value::as_str).map(shown)),
+                    _ => found.extend(hosts_in(field)),
+                }
+            }
+        }
+        _ => {}
+    }
+    found
 }
 
 /// Finds each wanted profile, in the order wanted.

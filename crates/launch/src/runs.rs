@@ -120,16 +120,22 @@ impl Run {
         ["show", "logs", "stop", "rm"].map(|verb| format!("bastion runs {verb} {}", self.name))
     }
 
-    /// The state in one word: what the supervisor said last, `ended`, `gone` or `unknown`.
-    pub fn state(&self) -> &str {
-        match (&self.exit, &self.last) {
-            (Some(_), _) => "ended",
-            (None, Some(heard)) if heard.gone => "gone",
-            (None, Some(heard)) => {
-                heard.record.as_ref().and_then(|record| record.state.as_deref()).unwrap_or("unknown")
-            }
-            (None, None) => "unknown",
+    /// The state in a few words: what a supervisor that was there said last, how the run ended, `gone` or `unknown`.
+    pub fn state(&self) -> String {
+        let alive = self.last.as_ref().filter(|heard| !heard.gone);
+        let said = alive.and_then(|heard| heard.record.as_ref()).and_then(|record| record.state.clone());
+        match (said, self.exit, &self.last) {
+            (Some(said), _, _) => said,
+            (None, Some(0), _) => "ended".to_owned(),
+            (None, Some(status), _) => format!("ended with status {status}"),
+            (None, None, Some(heard)) if heard.gone => "gone".to_owned(),
+            (None, None, _) => "unknown".to_owned(),
         }
+    }
+
+    /// Whether there may be something to ask: it was not seen to end.
+    pub fn may_live(&self) -> bool {
+        self.exit.is_none() && !self.last.as_ref().is_some_and(|heard| heard.gone)
     }
 }
 
@@ -163,25 +169,40 @@ pub fn save(state_dir: &Path, run: &Run) -> Result<(), LaunchError> {
     files::replace(&file, &bytes, files::PRIVATE_FILE).map_err(LaunchError::file(&file))
 }
 
-/// Every run, the oldest first. A record that can't be read is passed over.
+/// Every run, the oldest first, and what is wrong with each record that can't be read.
 ///
 /// # Errors
 /// Where the folder can't be read.
-pub fn list(state_dir: &Path) -> Result<Vec<Run>, LaunchError> {
+pub fn list(state_dir: &Path) -> Result<(Vec<Run>, Vec<LaunchError>), LaunchError> {
     let dir = dir(state_dir);
     let entries = match std::fs::read_dir(&dir) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
         Err(error) => return Err(LaunchError::file(&dir)(error)),
     };
-    let mut runs: Vec<Run> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|end| end == "json"))
-        .filter_map(|path| serde_json::from_slice(&read_capped(&path, MAX_RECORD).ok()?).ok())
-        .collect();
+    let (mut runs, mut faults) = (Vec::new(), Vec::new());
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|end| end == "json") {
+            match read(&path) {
+                Ok(run) => runs.push(run),
+                Err(fault) => faults.push(fault),
+            }
+        }
+    }
     runs.sort_by(|a, b| (a.started, &a.name).cmp(&(b.started, &b.name)));
-    Ok(runs)
+    Ok((runs, faults))
+}
+
+/// The record in a file, which must be of the run that the file is named after.
+fn read(file: &Path) -> Result<Run, LaunchError> {
+    let bytes = read_capped(file, MAX_RECORD).map_err(LaunchError::file(file))?;
+    let run: Run = serde_json::from_slice(&bytes).map_err(|error| LaunchError::file(file)(error.into()))?;
+    if run.v != 1 || file.file_stem().is_none_or(|stem| stem != run.name.as_str()) {
+        let what =
+            std::io::Error::new(std::io::ErrorKind::InvalidData, "is no record of this run, or of another version");
+        return Err(LaunchError::file(file)(what));
+    }
+    Ok(run)
 }
 
 /// The run of this name.
@@ -192,12 +213,10 @@ pub fn find(state_dir: &Path, name: &str) -> Result<Run, LaunchError> {
     let none = || LaunchError::NoRun { name: crate::text::plain(name) };
     name::given(name).map_err(|_| none())?; // it becomes a file's name
     let file = record_file(state_dir, name);
-    let bytes = match read_capped(&file, MAX_RECORD) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(none()),
-        Err(error) => return Err(LaunchError::file(&file)(error)),
-    };
-    serde_json::from_slice(&bytes).map_err(|error| LaunchError::file(&file)(error.into()))
+    match file.symlink_metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(none()),
+        _ => read(&file),
+    }
 }
 
 /// Asks the run's sandbox, keeps what it said, and gives both. Where the sandbox is gone the report is none and the
@@ -265,13 +284,23 @@ pub fn rm(
     stopping: &Stop,
 ) -> Result<bool, LaunchError> {
     let there = stop(state_dir, name, driver, clock, stopping)?;
+    forget(state_dir, name)?;
+    Ok(there)
+}
+
+/// Forgets a run, and ends nothing: what is left where its record can't be read.
+///
+/// # Errors
+/// Where a file can't be removed.
+pub fn forget(state_dir: &Path, name: &str) -> Result<(), LaunchError> {
+    name::given(name).map_err(|_| LaunchError::NoRun { name: crate::text::plain(name) })?;
     for file in [record_file(state_dir, name), output_file(state_dir, name)] {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(LaunchError::file(&file)(error)),
             _ => {}
         }
     }
-    Ok(there)
+    Ok(())
 }
 
 fn ask(

@@ -33,6 +33,8 @@ pub enum Target {
 pub(crate) struct Resolved {
     pub(crate) target: Target,
     pub(crate) name: String,
+    /// Whether the user chose the name.
+    pub(crate) is_named: bool,
     /// The time that name and tag say.
     pub(crate) at: Timestamp,
     /// None where the target needs no image.
@@ -91,6 +93,7 @@ pub(crate) fn resolve(options: &LaunchOptions, machine: &Machine, located: &Loca
     Ok(Resolved {
         target,
         name,
+        is_named: options.name.is_some(),
         at,
         image,
         harness,
@@ -111,7 +114,13 @@ pub(crate) fn resolve(options: &LaunchOptions, machine: &Machine, located: &Loca
 fn named(options: &LaunchOptions, machine: &Machine, agent: &Agent) -> Result<(String, Timestamp), LaunchError> {
     let mut at = machine.clock.now();
     if let Some(name) = &options.name {
-        return Ok((name::given(name)?, at));
+        let name = name::given(name)?;
+        if runs::is_known(&machine.state_dir, &name) {
+            let what =
+                format!("is the name of a run of this machine; `bastion runs rm {name}` ends and forgets that one");
+            return Err(LaunchError::usage("--name", what));
+        }
+        return Ok((name, at));
     }
     let prefix = agent.sandbox.name_prefix.clone().unwrap_or_else(|| name::prefix_of(agent.id.as_str()));
     let mut name = name::made(&prefix, at)?;

@@ -13,7 +13,7 @@ use crate::outcome::{Limit, Outcome};
 use crate::payload::Payload;
 use crate::runner::{self, Ending, Plan, Ran};
 use crate::scan;
-use crate::settings::{Mode, Settings};
+use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::transport;
 
@@ -35,10 +35,11 @@ pub struct Cycle {
     pub outcome: Outcome,
 }
 
-/// Runs cycle `number`.
+/// Runs cycle `number`. `once`: none comes after it, so that an exit status can be a result.
 pub fn run(
     number: u64,
     settings: &Settings,
+    once: bool,
     adapter: &mut dyn Adapter,
     console: &mut Console,
     signals: &Signals,
@@ -46,7 +47,7 @@ pub fn run(
 ) -> Cycle {
     let scratch = match Scratch::new(&[&settings.tmp_dir, &settings.state_dir]) {
         Ok(scratch) => scratch,
-        Err(error) => return not_started(&error, settings, adapter, console),
+        Err(error) => return not_started(&error, settings, once, adapter, console),
     };
     let prompt = Payload::new(&settings.payload_dir).prompt();
     let task = Task { prompt: &prompt, scratch: scratch.path(), subagent: None };
@@ -69,13 +70,13 @@ pub fn run(
         .map(|launch| launch.env(RESULT_FILE, &result_file).env(HARNESS_PATH, env("PATH").unwrap_or_default()))
         .and_then(|launch| runner::run(&launch, &plan, console, signals, &beat));
     match ran {
-        Ok(ran) => judge(ran, &task, &result_file, settings, adapter),
-        Err(error) => not_started(&error, settings, adapter, console),
+        Ok(ran) => judge(ran, &task, &result_file, settings, once, adapter),
+        Err(error) => not_started(&error, settings, once, adapter, console),
     }
 }
 
 /// The result file wins over the final message; either wins over how the harness ended.
-fn judge(mut ran: Ran, task: &Task<'_>, file: &Path, settings: &Settings, adapter: &dyn Adapter) -> Cycle {
+fn judge(mut ran: Ran, task: &Task<'_>, file: &Path, settings: &Settings, once: bool, adapter: &dyn Adapter) -> Cycle {
     let said = in_file(file).or_else(|| {
         let message = adapter.message(task, &mut ran.stdout);
         scan::result_line(&message).map(Outcome::read)
@@ -88,7 +89,7 @@ fn judge(mut ran: Ran, task: &Task<'_>, file: &Path, settings: &Settings, adapte
         (Ending::Own, Some(said)) => said,
         (Ending::Own, None) => {
             let lost = transport::shown(ran.stdout.lines(), ran.stderr.all());
-            silent(ran.exit, lost, settings, adapter)
+            silent(ran.exit, lost, once, adapter)
         }
     };
     Cycle { exit: Some(ran.exit), outcome }
@@ -105,15 +106,21 @@ fn in_file(path: &Path) -> Option<Outcome> {
 }
 
 /// No result at all: for some harnesses the exit status is one.
-fn silent(exit: i32, transport: bool, settings: &Settings, adapter: &dyn Adapter) -> Outcome {
-    if settings.mode == Mode::Once && adapter.exit_is_result() {
+fn silent(exit: i32, transport: bool, once: bool, adapter: &dyn Adapter) -> Outcome {
+    if once && adapter.exit_is_result() {
         return Outcome::Exit(exit);
     }
     Outcome::Missing { exit, transport }
 }
 
-fn not_started(error: &io::Error, settings: &Settings, adapter: &dyn Adapter, console: &mut Console) -> Cycle {
+fn not_started(
+    error: &io::Error,
+    settings: &Settings,
+    once: bool,
+    adapter: &dyn Adapter,
+    console: &mut Console,
+) -> Cycle {
     console.say(&format!("cannot start harness {}: {error}", settings.harness));
     let exit = launch::exit_of(error);
-    Cycle { exit: Some(exit), outcome: silent(exit, false, settings, adapter) }
+    Cycle { exit: Some(exit), outcome: silent(exit, false, once, adapter) }
 }

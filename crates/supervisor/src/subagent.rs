@@ -4,11 +4,15 @@
 //! parent's. The parent's result file is not handed down either.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
-use std::time::Duration;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
 
 use crate::adapters::{self, Task, Tools};
-use crate::console::Console;
+use crate::console::{Console, timespec};
 use crate::cycle::{HARNESS_PATH, RESULT_FILE};
 use crate::decide::TIMED_OUT;
 use crate::files::{self, Scratch};
@@ -17,7 +21,7 @@ use crate::payload::Payload;
 use crate::runner::{self, Ending, Plan};
 use crate::scan;
 use crate::settings::Settings;
-use crate::signals::Signals;
+use crate::signals::{Signals, StopSignal};
 
 /// A task is not larger, in bytes.
 const LARGEST_TASK: u64 = 8 << 20;
@@ -70,11 +74,16 @@ fn run(
     let mut adapter = adapters::find(&settings.harness, &payload)?;
     let scratch = Scratch::new(&[&settings.tmp_dir, &settings.state_dir])?;
     let (prompt, task_file) = (scratch.path().join("prompt.md"), scratch.path().join("task.md"));
-    let mut task = Vec::new();
-    io::stdin().lock().take(LARGEST_TASK + 1).read_to_end(&mut task)?;
-    if task.len() as u64 > LARGEST_TASK {
-        return Err(NotRun::TooLarge);
-    }
+    let limit = settings.cycle_timeout.unwrap_or(TIMEOUT);
+    let start = Instant::now();
+    let task = match read_task(signals, start + limit)? {
+        Given::Task(task) => task,
+        Given::Stop(stop) => return Ok(stop.exit_status()),
+        Given::Late => {
+            console.say(&format!("subagent {id} was given no task that ends; write it to a file: < task.md"));
+            return Ok(TIMED_OUT);
+        }
+    };
     files::create_new(&task_file)?.write_all(&task)?;
     let mut composed = std::fs::read(definition)?;
     composed.extend_from_slice(b"\n\n# Task\n\n");
@@ -83,7 +92,7 @@ fn run(
 
     let task = Task { prompt: &prompt, scratch: scratch.path(), subagent: Some((id, &task_file)) };
     let plan = Plan {
-        time: Some(settings.cycle_timeout.unwrap_or(TIMEOUT)),
+        time: Some(limit.saturating_sub(start.elapsed())),
         silence: settings.silence_timeout,
         grace: GRACE,
         heartbeat: settings.heartbeat,
@@ -113,4 +122,48 @@ fn run(
         return Ok(TIMED_OUT);
     }
     Ok(u8::try_from(ran.exit).unwrap_or(1))
+}
+
+/// What came on stdin.
+enum Given {
+    Task(Vec<u8>),
+    /// We were asked to stop before it ended.
+    Stop(StopSignal),
+    /// It did not end in time.
+    Late,
+}
+
+/// Reads the task from stdin, which may be a pipe that nobody ever closes.
+fn read_task(signals: &Signals, until: Instant) -> Result<Given, NotRun> {
+    let mut task = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        if let Some(stop) = signals.stop() {
+            return Ok(Given::Stop(stop));
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Given::Late);
+        }
+        let mut fds =
+            [PollFd::from_borrowed_fd(stdin(), PollFlags::IN), PollFd::from_borrowed_fd(signals.fd(), PollFlags::IN)];
+        if poll(&mut fds, Some(&timespec(left))).is_err() {
+            continue; // interrupted: the next turn looks again
+        }
+        if !fds[1].revents().is_empty() {
+            signals.drain();
+        }
+        if fds[0].revents().is_empty() {
+            continue;
+        }
+        match rustix::io::read(stdin(), &mut buffer[..]) {
+            Ok(0) => return Ok(Given::Task(task)),
+            Ok(count) => task.extend_from_slice(&buffer[..count]),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(NotRun::Prepare(error.into())),
+        }
+        if task.len() as u64 > LARGEST_TASK {
+            return Err(NotRun::TooLarge);
+        }
+    }
 }

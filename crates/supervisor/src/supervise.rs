@@ -56,7 +56,7 @@ struct Life<'a> {
 impl Life<'_> {
     fn live(mut self, adapter: &mut dyn Adapter, env: &dyn Fn(&str) -> Option<OsString>) -> u8 {
         let settings = self.settings;
-        let once = Settings { mode: Mode::Once, ..settings.clone() };
+        let as_once = Settings { mode: Mode::Once, ..settings.clone() };
         let (mode, harness) = (settings.mode.name(), &settings.harness);
         let mut failures = Failures::default();
         let mut number = 0_u64;
@@ -64,13 +64,14 @@ impl Life<'_> {
             number += 1;
             self.console.say(&format!("starting {mode} cycle {number} with harness {harness}"));
             self.write(Record::new(settings, number, SupervisorState::Running, clock::wall_millis()));
-            let cycle = cycle::run(number, settings, adapter, self.console, self.signals, env);
+            let last = settings.mode == Mode::Watch && settings.max_cycles == number;
+            let once = last || settings.mode == Mode::Once;
+            let cycle = cycle::run(number, settings, once, adapter, self.console, self.signals, env);
             self.console.flush_log(true);
             if let Some(stop) = self.signals.stop() {
                 return self.stopped(stop, number, cycle.exit);
             }
-            let last = settings.mode == Mode::Watch && settings.max_cycles == number;
-            let decision = decide(&cycle.outcome, &mut failures, if last { &once } else { settings });
+            let decision = decide(&cycle.outcome, &mut failures, if last { &as_once } else { settings });
             let result = cycle.outcome.recorded(settings.notes_limit);
             self.console.say(&decision.message);
             match decision.step {

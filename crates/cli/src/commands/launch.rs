@@ -30,7 +30,7 @@ pub(crate) fn launch(args: &args::Launch) -> Result<ExitCode> {
         if args.json {
             print_line(&prepared.plan().json().to_string());
         } else {
-            print!("{}", prepared.plan());
+            std::io::stdout().write_all(prepared.plan().to_string().as_bytes())?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -132,11 +132,14 @@ fn tell(notice: Notice<'_>) {
     match notice {
         Notice::Step(step) => eprintln!("bastion: {}", printable_text(step)),
         Notice::Warning(text) => warn(text),
+        // a reader that has seen enough does not end the run
         Notice::Output(Stream::Stdout, text) => {
-            print!("{text}");
-            let _ = std::io::stdout().flush();
+            let mut stdout = std::io::stdout().lock();
+            let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         }
-        Notice::Output(Stream::Stderr, text) => eprint!("{text}"),
+        Notice::Output(Stream::Stderr, text) => {
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        }
     }
 }
 

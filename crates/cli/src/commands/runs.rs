@@ -1,26 +1,41 @@
 //! `bastion runs`: what was launched from this machine, and what was last heard of it.
 
+use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use bastion_host::clock::{SystemClock, UtcMillis};
 use bastion_host::signals::Stop;
 use bastion_launch::runs::{self, Record, Run};
-use bastion_launch::{Driver, Machine, Target};
+use bastion_launch::{Driver, LaunchError, Limits, Machine, OpenShell, Target};
 
 use super::launch::{driver, machine};
 use crate::args;
 use crate::terminal::{print_line, printable, styled};
 
+/// A list does not wait longer for a gateway.
+const SOON: Duration = Duration::from_secs(10);
+
 /// `bastion runs`.
 pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode> {
     let machine = machine()?;
-    let stop = Stop::new();
+    let stop = Stop::on_signals(|_, _| {})?; // so that the gateway's program ends with us
     match &args.command {
-        None => list(&machine, args.json)?,
+        None => list(&machine, args.json, &stop)?,
         Some(args::RunsCommand::Show { name, json }) => {
-            let driver = driver_of(&machine, name)?;
-            let (run, report) = runs::show(&machine.state_dir, name, &*driver, &SystemClock, &stop)?;
+            let asked = driver_of(&machine, name)
+                .and_then(|driver| Ok(runs::show(&machine.state_dir, name, &*driver, &SystemClock, &stop)?));
+            let (run, report) = match asked {
+                Ok(asked) => asked,
+                Err(error) => {
+                    // what was heard before is worth something while nobody answers
+                    if let Ok(run) = runs::find(&machine.state_dir, name) {
+                        show(&run);
+                    }
+                    return Err(error);
+                }
+            };
             if *json {
                 let history = report.as_ref().map(|report| &report.history);
                 print_line(&serde_json::json!({ "run": run, "history": history }).to_string());
@@ -34,7 +49,7 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode> {
         Some(args::RunsCommand::Logs { name }) => {
             let driver = driver_of(&machine, name)?;
             match runs::logs(&machine.state_dir, name, &*driver, &SystemClock, &stop)? {
-                Some(text) => print!("{text}"),
+                Some(text) => std::io::stdout().write_all(text.as_bytes())?,
                 None => anyhow::bail!("the sandbox of {name} is gone, and its output with it"),
             }
         }
@@ -44,8 +59,16 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode> {
             print_line(&format!("{name} {}", if there { "is stopped" } else { "was gone already" }));
         }
         Some(args::RunsCommand::Rm { name }) => {
-            let driver = driver_of(&machine, name)?;
-            runs::rm(&machine.state_dir, name, &*driver, &SystemClock, &stop)?;
+            match runs::find(&machine.state_dir, name) {
+                Err(error @ LaunchError::File { .. }) => {
+                    eprintln!("bastion: {error}: forgotten; a sandbox of that name may be left on its gateway");
+                    runs::forget(&machine.state_dir, name)?;
+                }
+                _ => {
+                    let driver = driver_of(&machine, name)?;
+                    runs::rm(&machine.state_dir, name, &*driver, &SystemClock, &stop)?;
+                }
+            }
             print_line(&format!("{name} is removed"));
         }
     }
@@ -57,8 +80,29 @@ fn driver_of(machine: &Machine, name: &str) -> Result<Box<dyn Driver>> {
     Ok(driver(&run.gateway.map_or(Target::Local, Target::Gateway), machine)?)
 }
 
-fn list(machine: &Machine, json: bool) -> Result<()> {
-    let all = runs::list(&machine.state_dir)?;
+/// Lists them, each as it is now where its gateway answers soon.
+fn list(machine: &Machine, json: bool, stop: &Stop) -> Result<()> {
+    let (mut all, faults) = runs::list(&machine.state_dir)?;
+    for fault in faults {
+        eprintln!("bastion: {}", printable(&fault.to_string()));
+    }
+    let mut silent: Vec<String> = Vec::new();
+    for run in &mut all {
+        let Some(gateway) = run.gateway.clone().filter(|gateway| run.may_live() && !silent.contains(gateway)) else {
+            continue;
+        };
+        let limits = Limits { call: SOON, ..Limits::default() };
+        let asked = OpenShell::new(machine)
+            .map(|driver| driver.with_limits(limits))
+            .and_then(|driver| runs::show(&machine.state_dir, &run.name, &driver, &SystemClock, stop));
+        match asked {
+            Ok((now, _)) => *run = now,
+            Err(error) => {
+                eprintln!("bastion: the gateway {gateway} is not asked: {}", printable(&error.to_string()));
+                silent.push(gateway);
+            }
+        }
+    }
     if all.is_empty() && !json {
         print_line("no runs yet; launch one with: bastion launch --agent NAME \"…\"");
     }
@@ -73,7 +117,7 @@ fn list(machine: &Machine, json: bool) -> Result<()> {
 }
 
 fn show(run: &Run) {
-    print_line(&styled("1", &run.name));
+    print_line(&styled("1", &printable(&run.name)));
     let say = |key: &str, value: &str| print_line(&format!("  {key:<10} {}", printable(value)));
     say("agent", &format!("{}, {} ({})", run.agent, run.harness, run.run_mode));
     say(
@@ -81,7 +125,7 @@ fn show(run: &Run) {
         &run.gateway.clone().map_or_else(|| "this machine".to_owned(), |name| format!("the gateway {name}")),
     );
     say("started", &shown(&run.started));
-    say("state", run.state());
+    say("state", &run.state());
     if let Some(heard) = &run.last {
         say("heard", &format!("{}{}", shown(&heard.at), if heard.gone { "; the sandbox is gone" } else { "" }));
         if let Some(record) = &heard.record {

@@ -114,6 +114,17 @@ fn a_dry_run_shows_the_plan_and_does_nothing() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_is_no_fault() {
+    let machine = Machine::new();
+    let hello = examples().join("hello");
+    let mut command = machine.command(&["launch", "--agent", hello.to_str().unwrap(), "--dry-run", "look"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.stderr.is_empty(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
 fn what_is_wrong_with_a_launch_is_said_with_its_exit_status() {
     let machine = Machine::new();
     let hello = examples().join("hello");

@@ -15,7 +15,10 @@ impl FinalUser {
     /// Whether the built image must be asked who it runs as.
     pub(crate) fn is_unsure(&self) -> bool {
         match self {
-            Self::Named(name) => name.contains('$'),
+            // quotes, escapes and variables are the engine's to resolve
+            Self::Named(name) => {
+                !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-:".contains(&b)) || name.starts_with("0x")
+            }
             Self::Inherited => true,
         }
     }
@@ -186,6 +189,14 @@ mod tests {
     fn root_is_known_by_name_and_number() {
         assert!(["root", "0", "00", "0:0", "root:me", " 0 "].iter().all(|user| is_root(user)));
         assert!(!["1000", "me", "rooty", "1000:0", "$X"].iter().any(|user| is_root(user)));
+    }
+
+    #[test]
+    fn a_user_that_the_engine_has_to_make_out_is_looked_at_once_built() {
+        for user in ["$ME", "\"root\"", "ro\\ot", "0x0"] {
+            assert!(FinalUser::Named(user.into()).is_unsure(), "{user}");
+        }
+        assert!(["1000", "me:us", "a.b-c_d"].iter().all(|user| !FinalUser::Named((*user).into()).is_unsure()));
     }
 
     #[test]

@@ -137,9 +137,18 @@ impl Answer {
         self.text().to_lowercase().contains(&what.to_lowercase())
     }
 
-    /// Whether it failed because there is no such thing, whatever name stands between the words.
+    /// Whether it failed because there is no such thing: `thing not found`, or with one name between the words. What ran
+    /// inside a sandbox and was not found there is something else.
     pub(super) fn misses(&self, thing: &str) -> bool {
-        self.status != 0 && self.says(thing) && self.says("not found")
+        let text = self.text().to_lowercase();
+        let missed = text.match_indices(thing).any(|(at, _)| {
+            let behind = &text[at + thing.len()..];
+            let words: Vec<&str> = behind.split_whitespace().take(3).collect();
+            behind.starts_with(char::is_whitespace)
+                && (words.starts_with(&["not", "found"])
+                    || matches!(words.as_slice(), [_, "not", found] if found.starts_with("found")))
+        });
+        self.status != 0 && self.status != 127 && missed
     }
 
     /// The program's own words, without secrets and fit for a terminal.

@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::{Duration, Instant};
 
 use bastion_host::child;
+use bastion_host::clock::UtcMillis;
 use bastion_host::files::PRIVATE_FILE;
 
 use super::OpenShell;
@@ -17,7 +18,7 @@ use crate::driver::{Driver as _, Launch, Launched, Notice, Session};
 use crate::error::LaunchError;
 use crate::payload::ENTRYPOINT;
 use crate::plan::LaunchPlan;
-use crate::runs::{self, Run};
+use crate::runs::{self, Heard, Report, Run};
 
 /// A variable that would put another policy into the place of the agent's.
 const POLICY_VARIABLE: &str = "OPENSHELL_SANDBOX_POLICY";
@@ -64,6 +65,10 @@ pub(super) fn run(
     }
     let exit = plan.attach.then(|| u8::try_from(answer.status).unwrap_or(1));
     run.exit = exit;
+    if plan.attach {
+        let said = Report::of_output(&answer.stdout, launch.machine.clock.now());
+        run.last = Some(Heard { at: UtcMillis(launch.machine.clock.now()), gone: !plan.keep, record: said.record });
+    }
     if let Some(status) = exit.filter(|status| *status != 0) {
         // whether the sandbox could not be made or its agent failed, the program alone knows
         let done = launch.session.so_far().join("; ");

@@ -41,7 +41,8 @@ pub(super) fn bring_in(
     }
     let managed = managed(provider, profiles);
     let own: Vec<_> = exported.into_iter().filter(|(env, _)| !managed.contains(env)).collect();
-    if own.is_empty() {
+    let finds_itself = managed.is_empty() && provider.mode == CredentialMode::FromExisting;
+    if own.is_empty() && !finds_itself {
         return Ok(()); // all that it has is the gateway's to refresh
     }
     // what finds credentials by itself would find the managed ones too, and the gateway refuses those

@@ -5,6 +5,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use bastion_host::clock::rfc3339_millis;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Record;
@@ -40,6 +42,18 @@ impl Report {
             history: history[history.len().saturating_sub(MAX_HISTORY)..].iter().filter_map(record).collect(),
             output: plain_lines(value["output"].as_str().unwrap_or_default()),
         }
+    }
+
+    /// The last word of a run whose output passed through here: the result line that ends it.
+    pub fn of_output(stdout: &[u8], now: Timestamp) -> Self {
+        let text = String::from_utf8_lossy(stdout);
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        let said = last.and_then(|line| line.strip_prefix("OPENSHELL_AGENT_RESULT"));
+        let result: Option<Value> = said.and_then(|said| serde_json::from_str(said.trim()).ok());
+        let status = result.map(
+            |result| json!({ "supervisor_state": "terminal", "recorded_at": rfc3339_millis(now), "result": result }),
+        );
+        Self { record: status.as_ref().and_then(record), ..Self::default() }
     }
 }
 

@@ -32,6 +32,7 @@ fn the_question_lists_what_the_agent_does() {
             &format!("build an image, running what is in {}", dockerfile.display()),
             "reach from inside: forge.example:443",
             "reach from inside: model.example:443",
+            "reach from inside what policy.yaml says",
             "change a setting of the gateway: proposal_mode = auto",
             "change a setting of the gateway: proposals_enabled = true",
             "change a setting of the gateway: retries = 3",
@@ -114,4 +115,23 @@ fn what_the_question_shows_is_fit_for_a_terminal() {
     world.edit("command: \"printf planted-;", "command: \"printf '\\e[2J\\u202e'; printf planted-;");
     let text = asked(&world, Answer::No).0.unwrap().to_string();
     assert!(text.contains("\\u{1b}[2J\\u{202e}") && !text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
+fn the_question_says_what_a_policy_and_odd_profiles_open() {
+    let world = World::new();
+    world.write("repo/agents/gardener/policy.yaml", "network: {a: {endpoints: [{host: deep.example, port: 8443}]}}\n");
+    world.write(
+        "repo/agents/gardener/providers/model.yaml",
+        "id: model\nendpoints: [{hosts: [a.example, b.example]}, plain.example]\n",
+    );
+    let acts = asked(&world, Answer::No).0.unwrap().acts.join("\n");
+    for host in ["deep.example:8443 (policy.yaml)", "a.example", "b.example", "plain.example"] {
+        assert!(
+            acts.contains(&format!("reach from inside: {host}")) || acts.contains(&format!("\"{host}\"")),
+            "{acts}"
+        );
+    }
+    world.write("repo/agents/gardener/policy.yaml", "version: 1\n");
+    assert!(asked(&world, Answer::No).0.unwrap().acts.contains(&"reach from inside what policy.yaml says".to_owned()));
 }

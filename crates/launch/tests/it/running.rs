@@ -27,19 +27,19 @@ fn show(world: &World) -> (runs::Run, Option<Report>) {
 #[test]
 fn a_run_is_listed_from_its_start() {
     let world = launched();
-    let [run] = runs::list(&world.machine.state_dir).unwrap().try_into().unwrap();
+    let [run] = runs::list(&world.machine.state_dir).unwrap().0.try_into().unwrap();
     assert_eq!((run.name.as_str(), run.agent.as_str(), run.harness.as_str()), (NAME, "gardener", "codex"));
     assert_eq!(
         (run.driver.as_str(), run.gateway.as_deref(), run.run_mode.as_str()),
         ("openshell", Some("greenhouse"), "watch")
     );
-    assert_eq!((run.state(), run.last.as_ref()), ("unknown", None));
+    assert_eq!((run.state().as_str(), run.last.as_ref()), ("unknown", None));
     // a launch that failed while the sandbox was being made can be cleaned up by its name
     let world = World::new();
     world.behave("case \"$call\" in 'sandbox create'*) exit 1;; esac\n");
     world.launch().0.unwrap_err();
-    assert_eq!(runs::list(&world.machine.state_dir).unwrap().len(), 1);
-    assert!(runs::list(std::path::Path::new("/nowhere")).unwrap().is_empty());
+    assert_eq!(runs::list(&world.machine.state_dir).unwrap().0.len(), 1);
+    assert!(runs::list(std::path::Path::new("/nowhere")).unwrap().0.is_empty());
 }
 
 #[test]
@@ -49,13 +49,13 @@ fn show_asks_the_supervisor_and_keeps_the_last_word() {
     let (run, report) = show(&world);
     assert_eq!(world.lines(), [format!("openshell sandbox exec -n {NAME} --no-tty -- {SUPERVISOR} report")]);
     let record = run.last.as_ref().unwrap().record.clone().unwrap();
-    assert_eq!((run.state(), record.cycle, record.reason.as_deref()), ("sleeping", Some(4), Some("rain")));
+    assert_eq!((run.state().as_str(), record.cycle, record.reason.as_deref()), ("sleeping", Some(4), Some("rain")));
     assert_eq!(record.notes.as_deref(), Some("All is wet.\\u{1b}[31m"));
     assert_eq!(report.unwrap().history.len(), 1);
     std::fs::remove_file(world.path("fake/report")).unwrap();
     let (run, report) = show(&world);
     assert!(report.is_none());
-    assert_eq!((run.state(), run.last.clone().unwrap().record), ("gone", Some(record)));
+    assert_eq!((run.state().as_str(), run.last.unwrap().record), ("gone", Some(record)));
 }
 
 #[test]
@@ -75,11 +75,11 @@ fn stop_takes_the_last_word_and_rm_forgets() {
     assert!(runs::stop(state, NAME, &driver, clock, &Stop::new()).unwrap());
     assert!(world.lines().iter().any(|line| *line == format!("openshell sandbox delete {NAME}")));
     let run = runs::find(state, NAME).unwrap();
-    assert_eq!((run.state(), run.last.clone().unwrap().record.unwrap().cycle), ("gone", Some(4)));
+    assert_eq!((run.state().as_str(), run.last.unwrap().record.unwrap().cycle), ("gone", Some(4)));
     world.behave("case \"$call\" in 'sandbox delete'*) echo 'sandbox not found' >&2; exit 1;; esac\n");
     assert!(!runs::rm(state, NAME, &driver, clock, &Stop::new()).unwrap());
     assert!(matches!(runs::find(state, NAME), Err(LaunchError::NoRun { .. })));
-    assert!(runs::list(state).unwrap().is_empty());
+    assert!(runs::list(state).unwrap().0.is_empty());
 }
 
 #[test]
@@ -162,4 +162,47 @@ fn what_an_old_program_printed_before_it_failed_is_shown() {
     let text = world.launch().0.unwrap_err().to_string();
     assert!(text.contains("image not found"), "{text}");
     assert!(world.path(&format!("state/runs/{NAME}.log")).exists());
+}
+
+#[test]
+fn an_attached_run_keeps_its_last_word_and_how_it_ended() {
+    let mut world = World::new();
+    world.options.attach = true;
+    world.behave(
+        "case \"$call\" in 'sandbox create'*) echo 'OPENSHELL_AGENT_RESULT {\"status\":\"blocked\",\"reason\":\"rain\",\"notes\":\"n\"}'; exit 7;; esac\n",
+    );
+    let run = world.launch().0.unwrap().run;
+    let record = run.last.clone().unwrap().record.unwrap();
+    assert_eq!(
+        (record.status.as_deref(), record.reason.as_deref(), record.notes.as_deref()),
+        (Some("blocked"), Some("rain"), Some("n"))
+    );
+    assert_eq!(run.state(), "ended with status 7");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_told_and_can_be_forgotten() {
+    let world = World::new();
+    world.launch().0.unwrap();
+    let (known, _) = runs::list(&world.machine.state_dir).unwrap();
+    let text = serde_json::to_string(&known[0]).unwrap();
+    world.write("state/runs/torn.json", "{").write("state/runs/other.json", &text);
+    let (runs, faults) = runs::list(&world.machine.state_dir).unwrap();
+    assert_eq!((runs.len(), faults.len()), (1, 2));
+    for name in ["torn", "other"] {
+        assert!(runs::find(&world.machine.state_dir, name).is_err());
+        runs::forget(&world.machine.state_dir, name).unwrap();
+    }
+    assert!(runs::list(&world.machine.state_dir).unwrap().1.is_empty());
+}
+
+#[test]
+fn what_was_not_found_inside_a_sandbox_does_not_make_it_gone() {
+    let world = World::new();
+    let name = world.launch().0.unwrap().run.name;
+    world.behave("case \"$call\" in 'sandbox exec'*) echo 'exec in sandbox: bastion-supervisor: not found' >&2; exit 127;; esac\n");
+    let shown = runs::show(&world.machine.state_dir, &name, &world.driver(), &*world.clock, &Stop::new());
+    let error = shown.map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("not found") && !error.contains("Nothing was done"), "{error}");
+    assert_ne!(runs::find(&world.machine.state_dir, &name).unwrap().state(), "gone");
 }

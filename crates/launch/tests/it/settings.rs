@@ -271,7 +271,22 @@ fn two_launches_of_one_second_have_two_names() {
     world.launch().0.unwrap();
     world.launch().0.unwrap();
     let names: Vec<String> =
-        bastion_launch::runs::list(&world.machine.state_dir).unwrap().into_iter().map(|run| run.name).collect();
+        bastion_launch::runs::list(&world.machine.state_dir).unwrap().0.into_iter().map(|run| run.name).collect();
     assert_eq!(names, ["gard-20260102030405", "gard-20260102030406"]);
     assert!(world.lines().iter().any(|line| line.contains("--tag openshell/agent-gardener:1767323046")));
+}
+
+#[test]
+fn a_name_that_is_taken_is_refused_before_anything_is_done() {
+    let mut world = World::new();
+    world.options.name = Some("mine".into());
+    world.behave("case \"$call\" in 'sandbox get'*) exit 0;; esac\n");
+    let error = world.launch().0.unwrap_err();
+    assert!(error.exit_status() == 2 && error.to_string().contains("the gateway has a sandbox mine"), "{error}");
+    assert_eq!(world.lines(), ["openshell sandbox get mine"]);
+    assert!(bastion_launch::runs::list(&world.machine.state_dir).unwrap().0.is_empty());
+    world.write("fake/behave", "");
+    world.launch().0.unwrap();
+    let error = world.prepare().map(|_| ()).unwrap_err();
+    assert!(error.exit_status() == 2 && error.to_string().contains("bastion runs rm mine"), "{error}");
 }

@@ -183,3 +183,23 @@ fn a_manifest_inside_its_own_image_context_can_be_signed() {
     world.write("repo/agents/gardener/notes.txt", "new in the context");
     assert_eq!(refusal(&world), RefusalCode::BadSignature);
 }
+
+#[test]
+fn what_an_option_puts_in_is_not_signed() {
+    let (mut world, ..) = signed();
+    world.write("repo/agents/gardener/providers/extra.yaml", "id: extra\nendpoints: [{host: evil.example}]\n");
+    // the folder of profiles is no part of the image, so the signature still holds
+    assert_eq!(world.prepare().unwrap().plan().trust, "signed by alice.example");
+    for put_in in [
+        |world: &mut World| world.options.from = Some("image:1".into()),
+        |world: &mut World| world.options.providers = vec!["forge.profile=extra".into()],
+    ] {
+        put_in(&mut world);
+        let question = world.prepare().unwrap().question().cloned().unwrap();
+        assert!(question.acts.iter().any(|act| act.contains("evil.example") || act.contains("image:1")), "{question}");
+        world.options.require_signature = true;
+        assert_eq!(refusal(&world), RefusalCode::Unsigned);
+        world.options.require_signature = false;
+        (world.options.from, world.options.providers) = (None, vec![]);
+    }
+}

@@ -118,3 +118,24 @@ fn both_shell_files_are_one_exec() {
         assert_eq!((lines.len(), lines[0], lines[1].starts_with("exec ")), (2, "#!/bin/sh", true));
     }
 }
+
+#[test]
+fn a_task_that_never_ends_is_bounded_and_ended_by_a_signal() {
+    let agent = agent("cat").env("OPENSHELL_AGENT_CYCLE_TIMEOUT_SECONDS", "1");
+    let start = |agent: &Agent| {
+        let mut command = agent.command("sh");
+        command.arg(agent.path("payload/runtime/subagent.sh")).arg("reviewer");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut child = start(&agent);
+    let open = child.stdin.take(); // nobody closes it
+    assert_eq!(child.wait().unwrap().code(), Some(124));
+    drop(open);
+    let mut child = start(&agent.env("OPENSHELL_AGENT_CYCLE_TIMEOUT_SECONDS", "1000"));
+    let open = child.stdin.take();
+    std::thread::sleep(std::time::Duration::from_millis(500)); // until it listens; a signal before that ends it as well
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(!child.wait().unwrap().success());
+    drop(open);
+}

@@ -141,7 +141,7 @@ fn the_cycle_limit_ends_it_as_once_mode_would() {
     for (script, code, line) in [
         (said("waiting"), 0, "waiting (r)"),
         (said("transient_failure"), 1, "transient watch failure 2 (r)"),
-        ("exit 4".into(), 4, "transient watch failure 2 (missing OPENSHELL_AGENT_RESULT after harness exit 4)"),
+        ("exit 4".into(), 4, "terminal failure (harness exit 4)"),
     ] {
         let agent = Agent::cycles(&[&script]).env("OPENSHELL_AGENT_MAX_CYCLES", "2");
         let ended = agent.run();
@@ -173,4 +173,12 @@ fn a_heartbeat_tells_of_long_cycles_and_long_sleeps() {
     assert!(err.contains("openshell-agent: still waiting (checks); next cycle in "), "{err}");
     let quiet = Agent::new("sleep 1.5").env("OPENSHELL_AGENT_HEARTBEAT_SECONDS", "0").run().err;
     assert!(!quiet.contains("still running"), "{quiet}");
+}
+
+#[test]
+fn the_last_allowed_cycle_of_a_command_ends_as_its_exit_status_says() {
+    for (script, code) in [("exit 0", 0), ("exit 3", 3)] {
+        let agent = Agent::new(script).watch().env("OPENSHELL_AGENT_MAX_CYCLES", "1");
+        assert_eq!(agent.run().code, code, "{script}");
+    }
 }

@@ -66,13 +66,23 @@ impl Spot<'_> {
 /// Finds the values in text. Spans are sorted and do not overlap.
 pub(crate) fn scan(source: &str) -> Vec<Span> {
     let folded = Folded::new(source);
-    let hits = resolve(find(&folded.text));
-    hits.into_iter()
-        .map(|hit| {
-            let (start, end) = folded.source(hit.start, hit.end);
-            Span { start, end, kind: hit.kind, rule: hit.rule }
-        })
-        .collect()
+    let mut last = 0;
+    let hits = resolve(find(&folded.text)).into_iter().map(|hit| {
+        // Rules look at bytes and some only so far: a character that they cut is the value's.
+        let start = boundary(&folded.text, hit.start, |at| at - 1).max(last);
+        last = boundary(&folded.text, hit.end, |at| at + 1);
+        let (start, end) = folded.source(start, last);
+        Span { start, end, kind: hit.kind, rule: hit.rule }
+    });
+    hits.filter(|span| span.start < span.end).collect()
+}
+
+/// The next place in the direction of `step` where no character is cut.
+fn boundary(text: &[u8], mut at: usize, step: fn(usize) -> usize) -> usize {
+    while text.get(at).is_some_and(|b| b & 0xC0 == 0x80) {
+        at = step(at);
+    }
+    at
 }
 
 /// Bytes at which a rule may have something to say.

@@ -101,6 +101,19 @@ fn sound(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A rule that looks at a value only so far cuts no character.
+#[test]
+fn no_character_is_cut_wherever_a_rule_stops_looking() {
+    for lead in ["password: ", "password=", "token: ", "https://me:", "geboren am ", "tel. "] {
+        for shift in 0..4 {
+            for filler in ["é", "语", "𝔞"] {
+                let text = format!("{lead}{}{}1a", "x1".repeat(2 + shift), filler.repeat(200));
+                sound(&text).unwrap();
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 

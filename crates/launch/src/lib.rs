@@ -1,6 +1,6 @@
 //! A manifest and prompts become a sandboxed agent run.
 //!
-//! [`prepare`] judges everything that can be judged without doing anything and gives a plan; [`Prepared::clear`] asks
+//! [`prepare()`] judges everything that can be judged without doing anything and gives a plan; [`Prepared::clear`] asks
 //! where the agent comes from elsewhere; [`Cleared::launch`] hands it to a [`Driver`]. The crate refuses to run what
 //! it did not hash, to put a secret on a command line or into a message, and to leave anything in the temporary folder.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]

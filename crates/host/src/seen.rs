@@ -1,7 +1,7 @@
 //! Is this file still what it was when it was read? Answered by one `stat` where its marks can be trusted, else by reading.
 //!
 //! A file that is written twice within one tick of the file system's clock keeps its marks. So marks count only where the
-//! file had not been changed for [`SETTLED`] when it was read; Git keeps its index by the same rule ("racily clean").
+//! file had not been changed for `SETTLED` when it was read; Git keeps its index by the same rule ("racily clean").
 
 use std::fs::{self, Metadata};
 use std::io;

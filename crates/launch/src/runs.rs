@@ -125,9 +125,10 @@ impl Run {
         let alive = self.last.as_ref().filter(|heard| !heard.gone);
         let said = alive.and_then(|heard| heard.record.as_ref()).and_then(|record| record.state.clone());
         match (said, self.exit, &self.last) {
-            (Some(said), _, _) => said,
-            (None, Some(0), _) => "ended".to_owned(),
-            (None, Some(status), _) => format!("ended with status {status}"),
+            (Some(said), _, _) if said != "terminal" => said,
+            (_, Some(0), _) => "ended".to_owned(),
+            (_, Some(status), _) => format!("ended with status {status}"),
+            (Some(said), None, _) => said,
             (None, None, Some(heard)) if heard.gone => "gone".to_owned(),
             (None, None, _) => "unknown".to_owned(),
         }

@@ -158,13 +158,31 @@ pub(crate) fn output_file(state_dir: &Path, name: &str) -> PathBuf {
     dir(state_dir).join(format!("{name}.log"))
 }
 
-/// Writes the run down.
+/// Writes a new run down, which takes its name.
+///
+/// # Errors
+/// Where it can't be written, or another launch took the name meanwhile; that one's record stays.
+pub(crate) fn begin(state_dir: &Path, run: &Run) -> Result<(), LaunchError> {
+    let dir = dir(state_dir);
+    files::create_private_dir(&dir).map_err(LaunchError::file(&dir))?;
+    let file = record_file(state_dir, &run.name);
+    files::write_new(&file, b"", files::PRIVATE_FILE).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => LaunchError::refused(
+            format!("the name `{}`", run.name),
+            "was taken by another launch meanwhile; launch again",
+        ),
+        _ => LaunchError::file(&file)(error),
+    })?;
+    save(state_dir, run).inspect_err(|_| {
+        let _ = std::fs::remove_file(&file);
+    })
+}
+
+/// Replaces a run's record.
 ///
 /// # Errors
 /// Where it can't be written.
 pub fn save(state_dir: &Path, run: &Run) -> Result<(), LaunchError> {
-    let dir = dir(state_dir);
-    files::create_private_dir(&dir).map_err(LaunchError::file(&dir))?;
     let file = record_file(state_dir, &run.name);
     let bytes = serde_json::to_vec(run).map_err(|error| LaunchError::file(&file)(error.into()))?;
     files::replace(&file, &bytes, files::PRIVATE_FILE).map_err(LaunchError::file(&file))

@@ -43,8 +43,8 @@ pub(super) fn run(
     let plan = launch.plan;
     let state = &launch.machine.state_dir;
     let mut run = Run::new(plan, driver.name(), launch.machine.clock.now());
-    // before the call: a sandbox that nobody has written down could not be stopped
-    runs::save(state, &run).map_err(|error| launch.session.failed("writing the run down", error.to_string()))?;
+    // before the call: a sandbox that nobody has written down could not be stopped, and a name is one launch's alone
+    runs::begin(state, &run).map_err(|error| launch.session.failed("writing the run down", error.to_string()))?;
     let mut manner = Manner { detach: !plan.attach && abilities.detach, ephemeral: !plan.keep };
     if !plan.attach && !manner.detach {
         return leave(driver, gateway, launch, image, run, manner);

@@ -2,7 +2,7 @@
 
 use bastion_host::signals::Stop;
 use bastion_launch::runs::{self, Report};
-use bastion_launch::{LaunchError, SUPERVISOR};
+use bastion_launch::{Answer, LaunchError, SUPERVISOR};
 
 use crate::world::{Generation, World};
 
@@ -205,4 +205,17 @@ fn what_was_not_found_inside_a_sandbox_does_not_make_it_gone() {
     let error = shown.map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("not found") && !error.contains("Nothing was done"), "{error}");
     assert_ne!(runs::find(&world.machine.state_dir, &name).unwrap().state(), "gone");
+}
+
+#[test]
+fn of_two_launches_at_once_with_one_name_one_is_refused_and_the_other_stays() {
+    let world = World::new();
+    let cleared = || world.prepare().unwrap().clear(&mut |_| Answer::Yes).unwrap();
+    let (one, other) = (cleared(), cleared());
+    assert_eq!(one.plan().sandbox, other.plan().sandbox);
+    let run = one.launch(&world.driver(), &Stop::new(), &mut |_| {}).unwrap().run;
+    let error = other.launch(&world.driver(), &Stop::new(), &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("was taken by another launch"), "{error}");
+    assert_eq!(runs::find(&world.machine.state_dir, &run.name).unwrap(), run);
+    assert_eq!(world.lines().iter().filter(|line| line.contains("sandbox create")).count(), 1);
 }

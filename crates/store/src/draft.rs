@@ -237,12 +237,9 @@ impl Draft {
 
     /// Forgets pieces that are no longer on the disk, so that they are made again.
     pub fn forget_lost_pieces(&mut self) -> Result<(), StoreError> {
-        let wanted: i64 = self
-            .rows
-            .query_row("SELECT count(DISTINCT piece) FROM doc", [], |row| row.get(0))
-            .map_err(failed(&self.rows_path))?;
+        let (_, wanted, _) = self.counts()?; // a piece's name says whose it is: each document has its own
         // As many as there should be: nothing but a hand from outside takes one away, and a failed sweep only adds.
-        if self.piece_files == wanted.cast_unsigned() {
+        if self.piece_files == wanted {
             return Ok(());
         }
         for row in self.docs_where("piece IS NOT NULL", &[])? {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use data_encoding::HEXLOWER;
+
 /// HMAC-SHA-256 of a file's bytes under the agent's key. Written as 64 lower-case hexadecimal digits.
 ///
 /// Keyed, so that somebody who may search cannot test whether a file he knows lies in the folder.
@@ -28,13 +30,7 @@ impl DocId {
 
 impl fmt::Display for DocId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
-        }
-        std::str::from_utf8(&text).map_err(|_| fmt::Error).and_then(|text| f.write_str(text))
+        HEXLOWER.encode_display(&self.0).fmt(f)
     }
 }
 

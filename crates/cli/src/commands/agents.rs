@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use bastion_host::clock::{Clock, SystemClock};
 use bastion_sweep::status;
+use bastion_trust::Gate;
 use bastion_trust::manifest::{self, Grant, Op, Ops};
 use bastion_trust::sign::{self, SignError, Signed};
 
@@ -77,11 +78,12 @@ pub(crate) fn agents(args: &args::Json) -> Result<ExitCode> {
     if agents.is_empty() && !args.json {
         print_line("no agents yet; make one with: bastion up FOLDER");
     }
-    agents.iter().try_for_each(|agent| show(agent, args.json))?;
+    let gate = settings::gate(None)?;
+    agents.iter().try_for_each(|agent| show(agent, &gate, args.json))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(agent: &Agent, json: bool) -> Result<()> {
+fn show(agent: &Agent, gate: &Gate, json: bool) -> Result<()> {
     let status = status(&agent.out, &SystemClock)?;
     let endpoint = agent.endpoint();
     // Only shown: what is served is decided by the endpoint's own gate.
@@ -90,7 +92,7 @@ fn show(agent: &Agent, json: bool) -> Result<()> {
         .and_then(|bytes| manifest::parse(&bytes).ok())
         .map(|parsed| parsed.manifest().grants.clone())
         .unwrap_or_default();
-    let refused = settings::gate(None)?.judge(&agent.manifest, false).err();
+    let refused = gate.judge(&agent.manifest, false).err();
     let state = status.state.as_ref();
     if json {
         let grants: Vec<_> = grants

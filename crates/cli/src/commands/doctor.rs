@@ -76,8 +76,9 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
     note("mutual TLS", ok, says);
     match registry::all() {
         Ok(agents) => {
+            let gate = settings::gate(None)?;
             for agent in agents {
-                let judged = settings::gate(None)?.judge(&agent.manifest, false);
+                let judged = gate.judge(&agent.manifest, false);
                 let says = judged.as_ref().map_or_else(ToString::to_string, |_| "its manifest verifies".to_owned());
                 note(&format!("agent {}", agent.id), Some(judged.is_ok()), says);
             }

@@ -45,9 +45,7 @@ pub(crate) fn launch(args: &args::Launch) -> Result<ExitCode> {
         print_line(&serde_json::to_string(&run)?);
     } else {
         eprintln!("bastion: {} {}", styled("32", "run"), run.name);
-        for command in ["show", "logs", "stop"] {
-            eprintln!("  bastion runs {command} {}", run.name);
-        }
+        run.commands().iter().for_each(|command| eprintln!("  {command}"));
     }
     Ok(exit.map_or(ExitCode::SUCCESS, ExitCode::from))
 }

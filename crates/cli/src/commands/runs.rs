@@ -31,7 +31,7 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode> {
                 Err(error) => {
                     // what was heard before is worth something while nobody answers
                     if let Ok(run) = runs::find(&machine.state_dir, name) {
-                        show(&run);
+                        print(&run, *json)?;
                     }
                     return Err(error);
                 }
@@ -106,12 +106,14 @@ fn list(machine: &Machine, json: bool, stop: &Stop) -> Result<()> {
     if all.is_empty() && !json {
         print_line("no runs yet; launch one with: bastion launch --agent NAME \"…\"");
     }
-    for run in &all {
-        if json {
-            print_line(&serde_json::to_string(run)?);
-        } else {
-            show(run);
-        }
+    all.iter().try_for_each(|run| print(run, json))
+}
+
+fn print(run: &Run, json: bool) -> Result<()> {
+    if json {
+        print_line(&serde_json::to_string(run)?);
+    } else {
+        show(run);
     }
     Ok(())
 }

@@ -195,8 +195,7 @@ fn answer_file(machine: &Machine, digest: &str) -> PathBuf {
 fn added(options: &LaunchOptions, contents: &Contents, profiles: &[Profile]) -> Vec<String> {
     let known = |profile: &&Profile| contents.profiles.iter().any(|known| known.bytes == profile.bytes);
     let profiles = profiles.iter().filter(|profile| !known(profile));
-    let profiles =
-        profiles.map(|profile| format!("the profile {} ({})", profile.id, &copy::sha256(&profile.bytes)[..16]));
+    let profiles = profiles.map(|profile| format!("the profile {} ({})", profile.id, copy::sha256(&profile.bytes)));
     options.from.iter().map(|from| format!("the image {from}")).chain(profiles).collect()
 }
 

@@ -25,6 +25,8 @@ mod probe;
 #[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
+pub mod sandbox;
+#[cfg(target_os = "linux")]
 mod steps;
 #[cfg(not(target_os = "linux"))]
 #[path = "elsewhere.rs"]

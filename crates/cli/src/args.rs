@@ -646,6 +646,17 @@ pub(crate) enum RunsCommand {
         /// The run
         name: String,
     },
+    /// Show what a local run sent out and what it was denied
+    Egress {
+        /// The run
+        name: String,
+        /// Only what was denied
+        #[arg(long)]
+        denied: bool,
+        /// Print the lines as they are
+        #[arg(long)]
+        json: bool,
+    },
     /// End a run and remove its sandbox; its record stays
     Stop {
         /// The run

@@ -7,10 +7,10 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -135,6 +135,26 @@ pub fn run(job: &Job, stop: &Stop, heard: &mut dyn FnMut(Stream, &[u8])) -> io::
 /// Where the program can't be started.
 pub fn start(job: &Job, log: File) -> io::Result<Child> {
     command(job).stderr(log.try_clone()?).stdout(log).spawn()
+}
+
+/// Starts `program`, which outlives us, gives it `input` and then nothing more to read, and hands on its output. What it
+/// says of errors is let go.
+///
+/// # Errors
+/// Where it can't be started, or does not take its input.
+pub fn start_fed(program: &Path, args: &[&str], input: &[u8]) -> io::Result<(Child, ChildStdout)> {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    let fed = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input));
+    match (fed, child.stdout.take()) {
+        (Ok(()), Some(stdout)) => Ok((child, stdout)),
+        (fed, _) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(fed.err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into()))
+        }
+    }
 }
 
 /// Ends a child and what it started: TERM, and KILL where that is not heard.

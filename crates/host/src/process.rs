@@ -78,6 +78,17 @@ impl ProcessIdentity {
     }
 }
 
+impl ProcessIdentity {
+    /// Signals it where it is a living process of this machine. Says whether that was so.
+    pub fn signal(&self, signal: rustix::process::Signal) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+        match (self.fate(&Self::current()), pid) {
+            (Fate::Alive, Some(pid)) => rustix::process::kill_process(pid, signal).is_ok(),
+            _ => false,
+        }
+    }
+}
+
 fn both_equal(a: Option<&str>, b: Option<&str>) -> bool {
     matches!((a, b), (Some(a), Some(b)) if a == b)
 }

@@ -6,10 +6,11 @@ use bastion_host::files::read_capped;
 
 use crate::contents::Contents;
 use crate::error::LaunchError;
+use crate::local::harness;
 use crate::locate::Located;
 use crate::options::{LaunchOptions, Machine, Supervisor};
 use crate::payload::Payload;
-use crate::settings::Resolved;
+use crate::settings::{Resolved, Target};
 use crate::{paths, prompt};
 
 /// The two scripts that start the supervisor beside them, as its tests run them.
@@ -30,6 +31,7 @@ pub(crate) fn payload(
     located: &Located,
     contents: &Contents,
     resolved: &Resolved,
+    harness: &harness::Found,
 ) -> Result<Payload, LaunchError> {
     let agent = &located.parsed.agent;
     let mut payload = Payload::default();
@@ -44,7 +46,7 @@ pub(crate) fn payload(
     for (name, script) in [("entrypoint.sh", ENTRYPOINT), ("subagent.sh", SUBAGENT)] {
         payload.put(&runtime(name), script.to_vec(), true, "the runtime")?;
     }
-    harness_files(options, machine, &resolved.harness, &mut payload)?;
+    harness_files(options, machine, resolved, harness, &mut payload)?;
     let mut variables = vec![
         ("HARNESS".to_owned(), resolved.harness.clone()),
         ("RUN_MODE".to_owned(), resolved.mode.as_str().to_owned()),
@@ -102,9 +104,11 @@ pub(crate) fn payload(
 fn harness_files(
     options: &LaunchOptions,
     machine: &Machine,
-    harness: &str,
+    resolved: &Resolved,
+    found: &harness::Found,
     payload: &mut Payload,
 ) -> Result<(), LaunchError> {
+    let harness = resolved.harness.as_str();
     let place = Path::new("runtime/harnesses").join(harness);
     if let Some(dir) = &options.harness_dir {
         let given = machine.cwd.join(dir);
@@ -136,7 +140,12 @@ fn harness_files(
         let what = format!("has no adapter: built in are {}; give its folder with --harness-dir", BUILT_IN.join(", "));
         return Err(LaunchError::refused(format!("the harness `{harness}`"), what));
     }
-    if let Some(program) = &options.harness_bin {
+    if resolved.target == Target::Local {
+        // a program of this machine is bound and not copied; what starts it is a part of the payload
+        if let Some(script) = &found.script {
+            payload.put(&place.join(harness), script.clone().into_bytes(), true, "the harness of this machine")?;
+        }
+    } else if let Some(program) = &options.harness_bin {
         // the user's own path: a link, as package managers make them, means what it leads to
         let program = machine.cwd.join(program);
         let program = program.canonicalize().unwrap_or(program);

@@ -11,6 +11,7 @@ use crate::credentials::ProviderSecrets;
 use crate::error::LaunchError;
 use crate::image::Context;
 use crate::options::Machine;
+use crate::paths::Bases;
 use crate::payload::Payload;
 use crate::plan::LaunchPlan;
 use crate::profiles::Profile;
@@ -35,11 +36,11 @@ pub trait Driver {
     /// The step that failed.
     fn start(&self, launch: Launch<'_, '_>) -> Result<Launched, LaunchError>;
 
-    /// The report of the run's supervisor, as it was printed (hostile, at most 8 MiB); none where the sandbox is gone.
+    /// What is known of the run now; none where the sandbox is gone and nothing was kept.
     ///
     /// # Errors
     /// Where it can't be asked.
-    fn report(&self, run: &Run, log: bool, stop: &Stop) -> Result<Option<Vec<u8>>, LaunchError>;
+    fn report(&self, run: &Run, log: bool, stop: &Stop) -> Result<Option<Word>, LaunchError>;
 
     /// Ends the run and removes its sandbox. Says whether it was there.
     ///
@@ -59,6 +60,15 @@ pub enum Notice<'n> {
     Output(Stream, &'n str),
 }
 
+/// What a driver can say of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// The report of its supervisor, as it was printed (hostile, at most 8 MiB).
+    pub report: Vec<u8>,
+    /// Its exit status, where it is known to have ended.
+    pub exit: Option<u8>,
+}
+
 /// A started run.
 #[derive(Debug)]
 pub struct Launched {
@@ -74,6 +84,8 @@ pub struct Launch<'l, 's> {
     pub plan: &'l LaunchPlan,
     /// This machine.
     pub machine: &'l Machine,
+    /// Where paths of the manifest lead.
+    pub(crate) bases: &'l Bases,
     /// A private folder that is gone when this is dropped.
     pub(crate) temp: Temp,
     /// The payload, not yet on disk.

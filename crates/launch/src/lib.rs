@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod driver;
+pub mod local;
 pub mod parse;
 pub mod plan;
 pub mod runs;
@@ -24,6 +25,7 @@ mod locate;
 mod name;
 mod openshell;
 mod options;
+mod passing;
 mod paths;
 mod payload;
 mod prepare;
@@ -36,7 +38,7 @@ mod variables;
 
 pub use consent::{Answer, Question};
 pub use credentials::ProviderSecrets;
-pub use driver::{Driver, Launch, Launched, Notice, Session};
+pub use driver::{Driver, Launch, Launched, Notice, Session, Word};
 pub use error::LaunchError;
 pub use locate::MANIFEST;
 pub use openshell::{Limits, OpenShell};

@@ -17,9 +17,10 @@ use std::time::Duration;
 
 use bastion_host::signals::Stop;
 
-use crate::driver::{Driver, Launch, Launched, Notice, Session};
+use crate::driver::{Driver, Launch, Launched, Notice, Session, Word};
 use crate::error::LaunchError;
 use crate::options::Machine;
+use crate::paths;
 use crate::payload::SUPERVISOR;
 use crate::plan::LaunchPlan;
 use crate::runs::Run;
@@ -64,8 +65,8 @@ impl OpenShell {
         let path = machine.var("PATH").unwrap_or_default().to_owned();
         let program = match machine.var("OPENSHELL_BIN") {
             Some(program) if program.contains('/') => Some(machine.cwd.join(program)),
-            Some(program) => probe::which(program, &path),
-            None => probe::which("openshell", &path),
+            Some(program) => paths::which(program, &path),
+            None => paths::which("openshell", &path),
         };
         let program = program.filter(|program| program.is_file()).ok_or_else(|| {
             LaunchError::refused(
@@ -166,7 +167,7 @@ impl Driver for OpenShell {
         create::run(self, &gateway, abilities, &mut launch, &image)
     }
 
-    fn report(&self, run: &Run, log: bool, stop: &Stop) -> Result<Option<Vec<u8>>, LaunchError> {
+    fn report(&self, run: &Run, log: bool, stop: &Stop) -> Result<Option<Word>, LaunchError> {
         let masker = Masker::default();
         let mut quiet = |_: Notice<'_>| {};
         let mut session = Session::new(stop, &masker, &mut quiet);
@@ -184,7 +185,7 @@ impl Driver for OpenShell {
         let answer = call.run(&mut session).map_err(asked)?;
         match answer.status {
             0 if answer.truncated => Err(asked(session.failed(&call.shown(), "the report is larger than 8 MiB"))),
-            0 => Ok(Some(answer.stdout)),
+            0 => Ok(Some(Word { report: answer.stdout, exit: None })),
             _ if answer.misses("sandbox") => Ok(None),
             _ => Err(asked(session.failed(&call.shown(), answer.message(&masker)))),
         }

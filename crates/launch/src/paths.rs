@@ -104,6 +104,14 @@ pub(crate) fn repository_of(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
+/// Where `PATH` has this program.
+pub(crate) fn which(program: &str, path: &str) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let runs =
+        |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    path.split(':').filter(|dir| dir.starts_with('/')).map(|dir| Path::new(dir).join(program)).find(runs)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -63,10 +63,21 @@ pub struct LaunchPlan {
     pub providers: Vec<PlannedProvider>,
     /// What only the local driver reads.
     pub local: Local,
+    /// What the local driver binds for the harness.
+    pub harness_files: Vec<PlannedBind>,
     /// Folders of this machine that the sandbox sees.
     pub binds: Vec<Bind>,
     /// What the user should know.
     pub warnings: Vec<String>,
+}
+
+/// Something of this machine that the sandbox sees, read-only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedBind {
+    /// Where it is on this machine.
+    pub source: PathBuf,
+    /// Where it is inside.
+    pub destination: PathBuf,
 }
 
 /// The image.
@@ -257,6 +268,9 @@ impl fmt::Display for LaunchPlan {
                 }
                 rows.push(("refreshed", text));
             }
+        }
+        for bind in &self.harness_files {
+            rows.push(("program", format!("{} at {}", bind.source.display(), bind.destination.display())));
         }
         for bind in &self.binds {
             let to = bind.destination.as_deref().unwrap_or(&bind.source);

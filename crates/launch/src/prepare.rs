@@ -13,10 +13,11 @@ use crate::credentials;
 use crate::driver::{Driver, Launch, Launched, Notice, Session};
 use crate::error::LaunchError;
 use crate::image::{Context, FinalUser};
+use crate::local::{self, harness};
 use crate::locate::{self, Located};
 use crate::options::{LaunchOptions, Machine};
 use crate::payload::Payload;
-use crate::plan::{LaunchPlan, PlannedImage, PlannedProfile, PlannedProvider, Variable};
+use crate::plan::{LaunchPlan, PlannedBind, PlannedImage, PlannedProfile, PlannedProvider, Variable};
 use crate::profiles::{self, Profile};
 use crate::secret::Masker;
 use crate::settings::{self, ImageSource, Resolved, Target};
@@ -48,7 +49,15 @@ pub fn prepare(options: &LaunchOptions, machine: &Machine) -> Result<Prepared, L
     let located = locate::locate(options, machine)?;
     let resolved = settings::resolve(options, machine, &located)?;
     let mut contents = Contents::read(&located)?;
-    let payload = assemble::payload(options, machine, &located, &contents, &resolved)?;
+    let mut problems = credentials::problems(&resolved.providers, &located.bases);
+    let harness = match harness(options, machine, &resolved) {
+        Ok(found) => found,
+        Err(problem) => {
+            problems.push(problem);
+            harness::Found::default()
+        }
+    };
+    let payload = assemble::payload(options, machine, &located, &contents, &resolved, &harness)?;
     let mut warnings = located.parsed.warnings.clone();
     warnings.extend(resolved.warnings.iter().cloned());
     let mut shadowed = std::mem::take(&mut contents.warnings);
@@ -67,9 +76,15 @@ pub fn prepare(options: &LaunchOptions, machine: &Machine) -> Result<Prepared, L
         Some(_) if options.from.is_none() => Some(contents.context?),
         Some(from) => Some(Context::read(from, policy.is_some())?),
     };
-    let problems = credentials::problems(&resolved.providers, &located.bases);
+    if resolved.target == Target::Local {
+        let file = located.parsed.agent.policy.as_deref().map(|path| located.bases.resolve(path)).transpose()?;
+        let policy = file.as_deref().zip(policy.as_deref());
+        let local = &located.parsed.agent.sandbox.local;
+        warnings.extend(local::judge(machine, local, &resolved.binds, &profiles, policy, &resolved.providers)?);
+    }
     warnings.extend(problems.iter().map(|problem| format!("it could not be launched: {problem}")));
-    let plan = plan_of(&located, &resolved, &payload, &profiles, context.as_ref(), &consent, digest, warnings)?;
+    let plan =
+        plan_of(&located, &resolved, &payload, &profiles, context.as_ref(), &consent, &harness, digest, warnings)?;
     Ok(Prepared {
         machine: machine.clone(),
         plan,
@@ -147,6 +162,7 @@ impl Cleared {
         driver.start(Launch {
             plan: &plan,
             machine: &machine,
+            bases: &located.bases,
             temp,
             payload: &payload,
             policy: policy.as_deref(),
@@ -157,6 +173,15 @@ impl Cleared {
             session: &mut session,
         })
     }
+}
+
+/// What of this machine the harness needs, where it runs here.
+fn harness(options: &LaunchOptions, machine: &Machine, resolved: &Resolved) -> Result<harness::Found, LaunchError> {
+    if resolved.target != Target::Local || options.harness_dir.is_some() && options.harness_bin.is_none() {
+        return Ok(harness::Found::default());
+    }
+    let given = options.harness_bin.as_ref().map(|program| machine.cwd.join(program));
+    harness::find(&resolved.harness, given.as_deref(), machine.var("PATH").unwrap_or_default())
 }
 
 /// The profiles of this launch: those that were hashed, and others where an option names them.
@@ -187,6 +212,7 @@ fn plan_of(
     profiles: &[Profile],
     context: Option<&Context>,
     consent: &Consent,
+    harness: &harness::Found,
     digest: String,
     warnings: Vec<String>,
 ) -> Result<LaunchPlan, LaunchError> {
@@ -231,6 +257,11 @@ fn plan_of(
             .collect(),
         providers: resolved.providers.iter().map(PlannedProvider::from).collect(),
         local: agent.sandbox.local.clone(),
+        harness_files: harness
+            .binds
+            .iter()
+            .map(|(source, destination)| PlannedBind { source: source.clone(), destination: destination.clone() })
+            .collect(),
         binds: resolved.binds.clone(),
         warnings,
     })

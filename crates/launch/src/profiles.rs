@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bastion_trust::manifest::tree;
 
+use crate::agent::Provider;
 use crate::error::LaunchError;
 use crate::paths::read_source;
 
@@ -37,6 +38,19 @@ impl Profile {
         }
         hosts
     }
+}
+
+/// The variables of the credential that refresh manages: its key, which may be the profile's own name for it.
+pub(crate) fn managed(provider: &Provider, profiles: &[Profile]) -> Vec<String> {
+    let Some(refresh) = &provider.refresh else { return Vec::new() };
+    let key = &refresh.credential_key;
+    let profile = profiles.iter().find(|profile| profile.id == provider.profile);
+    let named = profile.and_then(|profile| profile.json["credentials"].as_array()).into_iter().flatten();
+    let variables = named
+        .filter(|credential| credential["name"] == key.as_str())
+        .flat_map(|credential| credential["env_vars"].as_array().into_iter().flatten())
+        .filter_map(|variable| variable.as_str().map(str::to_owned));
+    variables.chain([key.clone()]).collect()
 }
 
 /// Every host that a value of a policy or profile names, with its ports, at whatever depth.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::driver::Driver;
 use crate::error::LaunchError;
+use crate::local::RunFolder;
 use crate::name;
 use crate::plan::LaunchPlan;
 use crate::settings::Target;
@@ -105,11 +106,7 @@ impl Run {
             run_mode: plan.run_mode.as_str().to_owned(),
             keep: plan.keep,
             started: UtcMillis(now),
-            state_dir: plan
-                .env
-                .iter()
-                .find(|variable| variable.name == STATE_DIR)
-                .map(|variable| variable.value.clone()),
+            state_dir: supervisor_state(plan),
             exit: None,
             last: None,
         }
@@ -138,6 +135,11 @@ impl Run {
     pub fn may_live(&self) -> bool {
         self.exit.is_none() && !self.last.as_ref().is_some_and(|heard| heard.gone)
     }
+}
+
+/// Where a plan has the supervisor keep its state, where that is not the usual place.
+pub(crate) fn supervisor_state(plan: &LaunchPlan) -> Option<String> {
+    plan.env.iter().find(|variable| variable.name == STATE_DIR).map(|variable| variable.value.clone())
 }
 
 fn dir(state_dir: &Path) -> PathBuf {
@@ -291,6 +293,16 @@ pub fn stop(
     Ok(there)
 }
 
+/// What went out of a local run and what was denied: the lines of its `egress.jsonl`, the oldest first, each an object. The
+/// hosts and paths in them were chosen by what runs in the sandbox. None where nothing is kept here.
+///
+/// # Errors
+/// Where there is no such run, or its log can't be read.
+pub fn egress(state_dir: &Path, name: &str) -> Result<Option<Vec<serde_json::Value>>, LaunchError> {
+    let run = find(state_dir, name)?;
+    RunFolder::of(state_dir, &run.name).decisions()
+}
+
 /// Ends the run and forgets it.
 ///
 /// # Errors
@@ -313,6 +325,7 @@ pub fn rm(
 /// Where a file can't be removed.
 pub fn forget(state_dir: &Path, name: &str) -> Result<(), LaunchError> {
     name::given(name).map_err(|_| LaunchError::NoRun { name: crate::text::plain(name) })?;
+    RunFolder::of(state_dir, name).remove()?;
     for file in [record_file(state_dir, name), output_file(state_dir, name)] {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(LaunchError::file(&file)(error)),
@@ -331,7 +344,8 @@ fn ask(
     log: bool,
 ) -> Result<Option<Report>, LaunchError> {
     let said = driver.report(run, log, stop)?;
-    let report = said.as_deref().map(Report::read);
+    let report = said.as_ref().map(|word| Report::read(&word.report));
+    run.exit = said.as_ref().and_then(|word| word.exit).or(run.exit);
     let before = run.last.take().and_then(|heard| heard.record);
     let record = report.as_ref().and_then(|report| report.record.clone()).or(before);
     run.last = Some(Heard { at: UtcMillis(clock.now()), gone: said.is_none(), record });

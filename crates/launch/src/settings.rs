@@ -89,7 +89,7 @@ pub(crate) fn resolve(options: &LaunchOptions, machine: &Machine, located: &Loca
         Target::Local => None,
         Target::Gateway(_) => Some(image(options, machine, located)?),
     };
-    let binds = binds(options, agent, &target)?;
+    let binds = binds(options, machine, located, &target)?;
     Ok(Resolved {
         target,
         name,
@@ -251,7 +251,14 @@ fn extra_env(
     Ok(extra)
 }
 
-fn binds(options: &LaunchOptions, agent: &Agent, target: &Target) -> Result<Vec<Bind>, LaunchError> {
+/// The binds, each from an absolute path: those of the manifest as its other paths, those of the command line from the
+/// current folder, and in both `~/` is the home folder.
+fn binds(
+    options: &LaunchOptions,
+    machine: &Machine,
+    located: &Located,
+    target: &Target,
+) -> Result<Vec<Bind>, LaunchError> {
     if *target != Target::Local {
         return match options.binds.first() {
             Some(_) => Err(LaunchError::usage(
@@ -261,7 +268,11 @@ fn binds(options: &LaunchOptions, agent: &Agent, target: &Target) -> Result<Vec<
             None => Ok(Vec::new()),
         };
     }
-    let mut binds = agent.sandbox.local.binds.clone();
+    let mut binds = Vec::new();
+    for bind in &located.parsed.agent.sandbox.local.binds {
+        let source = located.bases.credential(&bind.source)?.to_string_lossy().into_owned();
+        binds.push(Bind { source, ..bind.clone() });
+    }
     for given in &options.binds {
         let usage = || LaunchError::usage(format!("--bind {}", given.escape_debug()), "is no DIR[:DEST][:rw]");
         let (rest, writable) = match given.strip_suffix(":rw") {
@@ -275,7 +286,12 @@ fn binds(options: &LaunchOptions, agent: &Agent, target: &Target) -> Result<Vec<
         if source.is_empty() || destination.is_some_and(|to| !to.starts_with('/') || to.contains(':')) {
             return Err(usage());
         }
-        binds.push(Bind { source: source.to_owned(), destination: destination.map(str::to_owned), writable });
+        let source = match (source.strip_prefix("~/"), &machine.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => machine.cwd.join(source),
+        };
+        let source = source.to_string_lossy().into_owned(); // from UTF-8, unless the current folder is none
+        binds.push(Bind { source, destination: destination.map(str::to_owned), writable });
     }
     Ok(binds)
 }

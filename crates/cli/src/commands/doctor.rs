@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use bastion_cage::sandbox::State;
 use bastion_extract::{ExternalReaders, Job, Limits, Outcome, Pool, PoolConfig};
 use bastion_serve::Client;
 use serde::Serialize;
@@ -57,6 +58,21 @@ fn tls_works() -> (Option<bool>, String) {
     }
 }
 
+/// What this machine has to make a sandbox of. What is missing is no fault of a machine that runs no agents: it is told
+/// with its mend, and `bastion launch` refuses.
+fn sandbox_layers() -> Vec<(String, Option<bool>, String)> {
+    let layer = |finding: bastion_cage::sandbox::Finding| {
+        let mend = finding.mend.map(|mend| format!("; {mend}")).unwrap_or_default();
+        let (ok, missing) = match finding.state {
+            State::Enforced => (Some(true), ""),
+            State::Partial => (None, "in part: "),
+            State::Missing => (None, "MISSING, no agent runs here: "),
+        };
+        (format!("sandbox: {}", finding.layer), ok, format!("{missing}{}{mend}", finding.detail))
+    };
+    bastion_cage::sandbox::survey().into_iter().map(layer).collect()
+}
+
 /// `bastion doctor`.
 pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
     let mut findings = Vec::new();
@@ -108,6 +124,9 @@ pub(crate) fn doctor(args: &args::Json) -> Result<ExitCode> {
             note("embedding model", None, "none: search by full text alone (bastion models add embed)".to_owned());
         }
         Err(error) => note("embedding model", Some(false), format!("{error:#}")),
+    }
+    for (what, ok, says) in sandbox_layers() {
+        note(&what, ok, says);
     }
     if let Err(error) = settings::stages(false, false) {
         note("settings", Some(false), format!("{error:#}"));

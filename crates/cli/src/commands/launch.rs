@@ -12,6 +12,7 @@ use bastion_host::clock::SystemClock;
 use bastion_host::signals::Stop;
 use bastion_launch::{
     Answer, Driver, LaunchError, LaunchOptions, Launched, Machine, Notice, OpenShell, Question, Supervisor, Target,
+    local::{self, Local},
     prepare,
 };
 
@@ -104,12 +105,23 @@ pub(crate) fn machine() -> Result<Machine> {
 pub(crate) fn driver(target: &Target, machine: &Machine) -> Result<Box<dyn Driver>, LaunchError> {
     match target {
         Target::Gateway(_) => Ok(Box::new(OpenShell::new(machine)?)),
-        Target::Local => Err(LaunchError::Refused {
-            subject: "a sandbox on this machine".to_owned(),
-            what: "is not there yet; name an OpenShell gateway with --gateway NAME, or look at the plan with --dry-run"
-                .to_owned(),
-        }),
+        Target::Local => Ok(Box::new(Local::new(machine, program()?))),
     }
+}
+
+/// This program's own file, as the kernel has it: also where a newer one was installed over it meanwhile.
+fn program() -> Result<PathBuf, LaunchError> {
+    let own = PathBuf::from("/proc/self/exe");
+    match own.symlink_metadata() {
+        Ok(_) => Ok(own),
+        Err(source) => Err(LaunchError::File { path: own, source }),
+    }
+}
+
+/// The launcher of a detached run: this program again, started by the one that the user called.
+pub(crate) fn launcher() -> ExitCode {
+    let Ok(stop) = Stop::on_signals(|_, _| {}) else { return ExitCode::FAILURE };
+    ExitCode::from(local::launcher(&stop, Arc::new(SystemClock)))
 }
 
 fn ask(question: &Question) -> Answer {

@@ -4,7 +4,7 @@ mod agents;
 mod ca;
 mod client;
 mod doctor;
-mod launch;
+pub(crate) mod launch;
 mod manifest;
 mod models;
 mod open;

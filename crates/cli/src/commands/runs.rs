@@ -53,6 +53,14 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode> {
                 None => anyhow::bail!("the sandbox of {name} is gone, and its output with it"),
             }
         }
+        Some(args::RunsCommand::Egress { name, denied, json }) => {
+            let Some(lines) = runs::egress(&machine.state_dir, name)? else {
+                anyhow::bail!("nothing of {name} is kept here; of a run on a gateway the gateway knows");
+            };
+            for line in lines.iter().filter(|line| !denied || line["decision"] == "deny") {
+                print_line(&if *json { line.to_string() } else { decision(line) });
+            }
+        }
         Some(args::RunsCommand::Stop { name }) => {
             let driver = driver_of(&machine, name)?;
             let there = runs::stop(&machine.state_dir, name, &*driver, &SystemClock, &stop)?;
@@ -88,9 +96,21 @@ fn list(machine: &Machine, json: bool, stop: &Stop) -> Result<()> {
     }
     let mut silent: Vec<String> = Vec::new();
     for run in &mut all {
-        let Some(gateway) = run.gateway.clone().filter(|gateway| run.may_live() && !silent.contains(gateway)) else {
+        if !run.may_live() {
+            continue;
+        }
+        let Some(gateway) = run.gateway.clone() else {
+            let asked = driver(&Target::Local, machine)
+                .and_then(|driver| runs::show(&machine.state_dir, &run.name, &*driver, &SystemClock, stop));
+            match asked {
+                Ok((now, _)) => *run = now,
+                Err(error) => eprintln!("bastion: {}: {}", run.name, printable(&error.to_string())),
+            }
             continue;
         };
+        if silent.contains(&gateway) {
+            continue;
+        }
         let limits = Limits { call: SOON, ..Limits::default() };
         let asked = OpenShell::new(machine)
             .map(|driver| driver.with_limits(limits))
@@ -139,6 +159,18 @@ fn show(run: &Run) {
             }
         }
     }
+}
+
+/// A line of an egress log in words. What is in it was chosen inside the sandbox.
+fn decision(line: &serde_json::Value) -> String {
+    let text = |key: &str| match &line[key] {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let place = format!("{}:{}{}", text("host"), text("port"), text("path"));
+    let words = [text("ts"), text("decision"), text("method"), place, text("status"), text("code"), text("rule")];
+    printable(&words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("  "))
 }
 
 fn shown(time: &UtcMillis) -> String {

@@ -8,6 +8,7 @@ mod formats;
 mod gate;
 mod graph;
 mod launch;
+mod local;
 mod planted;
 mod records;
 mod removal;

@@ -123,6 +123,19 @@ impl Machine {
         Some(self)
     }
 
+    /// The number of the user that this machine is used by, where that is not whoever runs the tests.
+    pub(crate) fn uid(&self) -> Option<u32> {
+        (!self.wrapper.is_empty()).then_some(NOBODY)
+    }
+
+    /// Gives everything in a folder to the user of this machine.
+    pub(crate) fn give(&self, path: &Path) {
+        std::os::unix::fs::lchown(path, self.uid(), self.uid()).unwrap();
+        if path.is_dir() && !path.is_symlink() {
+            path.read_dir().unwrap().for_each(|entry| self.give(&entry.unwrap().path()));
+        }
+    }
+
     /// The name that this machine's certificates have.
     pub(crate) fn owner(&self) -> String {
         bastion_trust::identity::find(&self.state(), bastion_trust::identity::Kind::Tls).unwrap().host

@@ -8,6 +8,7 @@ use bastion_host::child::{self, End, Job};
 
 use crate::driver::{Notice, Session};
 use crate::error::LaunchError;
+use crate::passing::Passing;
 use crate::secret::{Masker, Secret};
 use crate::text::{plain, plain_lines, tail};
 
@@ -159,36 +160,5 @@ impl Answer {
         let whole = if self.truncated { whole.chars().skip(masker.longest()).collect() } else { whole.into_owned() };
         let text = tail(plain_lines(masker.mask(&whole).trim()).trim(), SHOWN);
         if text.is_empty() { format!("it ended with status {} and said nothing", self.status) } else { text }
-    }
-}
-
-/// Output on its way to the user, line by line.
-#[derive(Default)]
-struct Passing {
-    rests: [Vec<u8>; 2],
-}
-
-/// A line is passed on in pieces of this many bytes.
-const PIECE: usize = 64 << 10;
-
-impl Passing {
-    fn push(&mut self, stream: child::Stream, bytes: &[u8], masker: &Masker, to: &mut dyn FnMut(&str)) {
-        let rest = &mut self.rests[usize::from(stream == child::Stream::Stderr)];
-        rest.extend_from_slice(bytes);
-        let end = match rest.iter().rposition(|byte| *byte == b'\n') {
-            Some(at) => at + 1,
-            None if rest.len() >= PIECE => rest.len(),
-            None => return,
-        };
-        let lines: Vec<u8> = rest.drain(..end).collect();
-        to(&plain_lines(&masker.mask(&String::from_utf8_lossy(&lines))));
-    }
-
-    fn finish(&mut self, masker: &Masker, to: &mut dyn FnMut(child::Stream, &str)) {
-        for (rest, stream) in self.rests.iter().zip([child::Stream::Stdout, child::Stream::Stderr]) {
-            if !rest.is_empty() {
-                to(stream, &plain_lines(&masker.mask(&String::from_utf8_lossy(rest))));
-            }
-        }
     }
 }

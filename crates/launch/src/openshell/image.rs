@@ -6,11 +6,11 @@ use bastion_host::files::{PRIVATE_FILE, write_new};
 
 use super::OpenShell;
 use super::call::Call;
-use super::probe::which;
 use crate::copy;
 use crate::driver::{Launch, Notice};
 use crate::error::LaunchError;
 use crate::image::{PAYLOAD, POLICY, is_root};
+use crate::paths::which;
 
 /// Writes the build context.
 pub(super) fn lay_out(launch: &Launch<'_, '_>, to: &Path) -> Result<(), LaunchError> {

@@ -1,6 +1,6 @@
 //! Which program is this, and what can it do? Asked once, by `--version` and `--help`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use bastion_host::signals::Stop;
@@ -63,14 +63,6 @@ fn number(text: &str) -> Option<(u32, u32)> {
         let mut parts = word.trim_start_matches('v').split('.');
         Some((parts.next()?.parse().ok()?, parts.next()?.split(['-', '+']).next()?.parse().ok()?))
     })
-}
-
-/// Where `PATH` has this program.
-pub(super) fn which(program: &str, path: &str) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let runs =
-        |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
-    path.split(':').filter(|dir| dir.starts_with('/')).map(|dir| Path::new(dir).join(program)).find(runs)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::agent::{CredentialMode, Provider};
 use crate::credentials::ProviderSecrets;
 use crate::driver::Session;
 use crate::error::LaunchError;
-use crate::profiles::Profile;
+use crate::profiles::{Profile, managed};
 use crate::secret::Secret;
 
 /// Makes the gateway's provider have these credentials.
@@ -65,17 +65,4 @@ fn give(call: &mut Call<'_>, mode: CredentialMode, credentials: &[&(String, Secr
         }
     }
     call.env.extend(credentials.iter().map(|(env, secret)| (env.clone(), secret.clone())));
-}
-
-/// The variables of the credential that refresh manages: its key, which may be the profile's own name for it.
-fn managed(provider: &Provider, profiles: &[Profile]) -> Vec<String> {
-    let Some(refresh) = &provider.refresh else { return Vec::new() };
-    let key = &refresh.credential_key;
-    let profile = profiles.iter().find(|profile| profile.id == provider.profile);
-    let named = profile.and_then(|profile| profile.json["credentials"].as_array()).into_iter().flatten();
-    let variables = named
-        .filter(|credential| credential["name"] == key.as_str())
-        .flat_map(|credential| credential["env_vars"].as_array().into_iter().flatten())
-        .filter_map(|variable| variable.as_str().map(str::to_owned));
-    variables.chain([key.clone()]).collect()
 }

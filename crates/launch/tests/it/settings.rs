@@ -159,9 +159,13 @@ fn no_gateway_anywhere_means_this_machine() {
     world.options.gateway = Some("elsewhere".into());
     assert_eq!(plan(&world).target, Target::Gateway("elsewhere".into()));
     world.options.gateway = Some("local".into());
-    world.options.binds = vec!["/a:/b:rw".into(), "/c".into()];
+    world.write("repo/a/file", "x").write("repo/c/file", "x");
+    world.options.binds = vec!["a:/b:rw".into(), world.path("repo/c").display().to_string()];
     let local = plan(&world);
-    assert_eq!((local.target, local.image, local.binds.len()), (Target::Local, None, 3));
+    assert_eq!((local.target, local.image), (Target::Local, None));
+    let binds: Vec<_> = local.binds.iter().map(|bind| (bind.source.clone(), bind.writable)).collect();
+    let here = |path: &str| world.path(path).display().to_string();
+    assert_eq!(binds, [(here("repo/shared"), true), (here("repo/a"), true), (here("repo/c"), false)]);
     world.options.gateway = None;
     world.edit("  gateway: greenhouse\n", "");
     assert_eq!(plan(&world).target, Target::Local);
@@ -289,4 +293,53 @@ fn a_name_that_is_taken_is_refused_before_anything_is_done() {
     world.launch().0.unwrap();
     let error = world.prepare().map(|_| ()).unwrap_err();
     assert!(error.exit_status() == 2 && error.to_string().contains("bastion runs rm mine"), "{error}");
+}
+
+/// A launch on this machine, with these lines in the place of the manifest's own binds.
+fn on_this_machine(local: &str) -> World {
+    let mut world = World::new();
+    world.options.gateway = Some("local".into());
+    world.edit("    binds: [{source: repo://shared, destination: /seeds, mode: rw}]\n", local);
+    world
+}
+
+#[test]
+fn what_only_this_machine_can_judge_is_judged_before_anything_is_done() {
+    for (local, said) in [
+        ("    binds: [{source: ~/, destination: /work}]\n", "home folder"),
+        ("    binds: [{source: /nowhere-at-all}]\n", "can't be looked at"),
+        ("    binds: [{source: repo://.git, destination: /work, mode: rw}]\n", "Git repository"),
+        ("    binds: [{source: repo://shared, destination: /etc/x}]\n", "the sandbox's own"),
+    ] {
+        let world = on_this_machine(local);
+        let error = world.prepare().map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+        assert_eq!(error.exit_status(), 3);
+    }
+    let mut world = on_this_machine("");
+    world.env("BASTION_EGRESS_CA", "missing.pem");
+    assert_eq!(world.prepare().map(|_| ()).unwrap_err().exit_status(), 2);
+    world.write("repo/none.pem", "no certificate");
+    world.env("BASTION_EGRESS_CA", "none.pem");
+    assert!(world.prepare().map(|_| ()).unwrap_err().to_string().contains("BASTION_EGRESS_CA names a file"));
+}
+
+#[test]
+fn a_harness_of_this_machine_is_found_and_shown_or_its_lack_is_told() {
+    let mut world = on_this_machine("");
+    world.env("PATH", "/nowhere");
+    let lacking = plan(&world);
+    assert!(lacking.warnings.iter().any(|warning| warning.contains("`codex` is not on this machine")), "{lacking}");
+    let error = world.prepare().unwrap().clear(&mut |_| bastion_launch::Answer::Yes).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("npm install -g @openai/codex"), "{error}");
+
+    world.write("home/bin/codex", "\u{7f}ELF");
+    let program = world.path("home/bin/codex");
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    world.env("PATH", program.parent().unwrap().to_str().unwrap());
+    let found = plan(&world);
+    assert_eq!(found.harness_files.len(), 1);
+    assert_eq!(found.harness_files[0].source, program);
+    assert!(found.to_string().contains("program     "), "{found}");
+    assert!(found.payload.iter().any(|file| file.path.ends_with("runtime/harnesses/codex/codex") && file.program));
 }

@@ -46,7 +46,11 @@ fn a_harness_that_ignores_term_is_killed_when_we_are_stopped() {
 #[test]
 fn a_terminal_that_hangs_up_stops_it_but_not_under_nohup() {
     let agent = Agent::new("echo ready >&2; sleep 1000");
-    let mut running = agent.start();
+    // whoever runs these tests may run them under nohup
+    let mut command = agent.command("env");
+    let err = std::fs::File::create(agent.path("err")).unwrap();
+    command.args(["--default-signal=HUP", crate::support::PROGRAM]).stdout(std::process::Stdio::null()).stderr(err);
+    let mut running = crate::support::Running { child: command.spawn().unwrap() };
     agent.wait_for("ready");
     running.signal(Signal::HUP);
     assert_eq!(running.wait(), 143);

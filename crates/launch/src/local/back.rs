@@ -1,0 +1,95 @@
+//! A refresh may use up the token that it was made with. Where that token was read from a file, the new one is written
+//! back there, so that the user's own programs and the next run go on with it.
+
+use std::path::Path;
+
+use bastion_host::files::{self, read_capped};
+use zeroize::Zeroizing;
+
+use super::job::{Back, Credential};
+use super::run::Rotated;
+
+const MAX_FILE: u64 = 4 << 20;
+
+/// What takes rotated values: the variable, and the new values by material; that of the credential itself has no name.
+pub(crate) fn writer(credentials: &[Credential]) -> Rotated {
+    let places: Vec<(String, Vec<Back>)> =
+        credentials.iter().map(|credential| (credential.env.clone(), credential.back.clone())).collect();
+    Box::new(move |env, values| {
+        let own = places.iter().filter(|(name, _)| name == env).flat_map(|(_, back)| back);
+        for place in own {
+            let value = values.iter().find(|(name, _)| place.material.as_deref().unwrap_or_default() == name);
+            if let Some((_, value)) = value {
+                // there is nobody to tell; the run itself goes on with the new value, and the old one is still there
+                let _ = write(&place.file, &place.query, value);
+            }
+        }
+    })
+}
+
+/// Replaces one field of a JSON file, which must be there, and nothing else of it.
+fn write(file: &Path, query: &str, value: &str) -> std::io::Result<()> {
+    let bytes = Zeroizing::new(read_capped(file, MAX_FILE)?);
+    let mut json: serde_json::Value = serde_json::from_slice(&bytes)?;
+    let place = query.split('.').try_fold(&mut json, |at, key| match at {
+        serde_json::Value::Array(list) => key.parse::<usize>().ok().and_then(|n| list.get_mut(n)),
+        other => other.get_mut(key),
+    });
+    match place {
+        Some(place @ serde_json::Value::String(_)) => *place = value.into(),
+        _ => return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "the field is no text any more")),
+    }
+    let text = Zeroizing::new(serde_json::to_vec_pretty(&json)?);
+    // a link, as users of dotfile managers have it, stays one
+    files::replace(&file.canonicalize()?, &text, files::PRIVATE_FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::job::Handed;
+
+    #[test]
+    fn a_rotated_token_goes_back_to_its_field_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("auth.json");
+        std::fs::write(&file, r#"{"z": 1, "tokens": {"refresh": "old", "access": "a"}, "list": [{"t": "x"}]}"#)
+            .unwrap();
+        let back = |material: Option<&str>, query: &str| Back {
+            material: material.map(str::to_owned),
+            file: file.clone(),
+            query: query.to_owned(),
+        };
+        let credential = Credential {
+            env: "TOKEN".into(),
+            profile: "p".into(),
+            value: Handed(Zeroizing::new("a".into())),
+            materials: vec![],
+            back: vec![
+                back(None, "tokens.access"),
+                back(Some("refresh_token"), "tokens.refresh"),
+                back(Some("other"), "list.0.t"),
+            ],
+        };
+        let rotated = writer(&[credential]);
+        let value = |name: &str, value: &str| (name.to_owned(), Zeroizing::new(value.to_owned()));
+        rotated("OTHER", &[value("refresh_token", "not this")]);
+        rotated("TOKEN", &[value("refresh_token", "new"), value("", "b")]);
+        let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({"z": 1, "tokens": {"refresh": "new", "access": "b"}, "list": [{"t": "x"}]})
+        );
+    }
+
+    #[test]
+    fn a_file_that_changed_its_form_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("auth.json");
+        for text in ["{\"a\": {}}", "not json", "{}"] {
+            std::fs::write(&file, text).unwrap();
+            assert!(write(&file, "a", "x").is_err());
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        }
+    }
+}

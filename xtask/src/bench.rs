@@ -4,6 +4,7 @@
 
 mod endpoint;
 mod files;
+mod sandbox;
 mod tools;
 mod words;
 
@@ -58,9 +59,11 @@ enum Row {
     Search,
     /// The endpoint against nginx
     Endpoint,
+    /// A sandbox's start against bare bubblewrap and srt
+    Sandbox,
 }
 
-const ALL: [Row; 6] = [Row::Walk, Row::Pdf, Row::Rules, Row::Embed, Row::Search, Row::Endpoint];
+const ALL: [Row; 7] = [Row::Walk, Row::Pdf, Row::Rules, Row::Embed, Row::Search, Row::Endpoint, Row::Sandbox];
 
 /// Measures and prints.
 pub(crate) fn bench(args: &Args) -> Result<()> {
@@ -82,6 +85,7 @@ pub(crate) fn bench(args: &Args) -> Result<()> {
                 None => println!("embed: left out, name the model's package with --wheel"),
             },
             Row::Search => words::search(args.windows)?,
+            Row::Sandbox => sandbox::start(&program, 41)?,
             Row::Endpoint => endpoint::endpoint(&program, args.seconds).context("endpoint")?,
         }
     }

@@ -18,7 +18,7 @@ fn sandboxes_work() -> bool {
 }
 
 /// Each kind of user that this test can be: root, and somebody else.
-fn users() -> Vec<fn() -> Option<Machine>> {
+pub(crate) fn users() -> Vec<fn() -> Option<Machine>> {
     if !sandboxes_work() {
         return Vec::new();
     }
@@ -38,7 +38,7 @@ fn agent(machine: &Machine, name: &str, more: &str, script: &str) -> String {
 }
 
 /// Made by root for somebody else.
-fn open_to_all(folder: &Path) {
+pub(crate) fn open_to_all(folder: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = if folder.is_dir() { 0o755 } else { 0o644 };
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();

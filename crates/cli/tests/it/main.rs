@@ -7,8 +7,11 @@ mod endpoint;
 mod formats;
 mod gate;
 mod graph;
+mod harnesses;
 mod launch;
 mod local;
+#[path = "../../../supervisor/tests/it/server.rs"]
+mod model_server;
 mod planted;
 mod records;
 mod removal;

@@ -75,14 +75,9 @@ impl Machine {
     }
 
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let program = self.path("bastion-copy");
-        let mut command = match self.wrapper.split_first() {
-            Some((wrapper, first)) => {
-                let mut command = Command::new(wrapper);
-                command.args(first).arg(&program);
-                command
-            }
-            None => Command::new(env!("CARGO_BIN_EXE_bastion")),
+        let mut command = match self.uid() {
+            Some(_) => self.as_user(&self.path("bastion-copy")),
+            None => self.as_user(Path::new(env!("CARGO_BIN_EXE_bastion"))),
         };
         command
             .args(args)
@@ -126,6 +121,18 @@ impl Machine {
     /// The number of the user that this machine is used by, where that is not whoever runs the tests.
     pub(crate) fn uid(&self) -> Option<u32> {
         (!self.wrapper.is_empty()).then_some(NOBODY)
+    }
+
+    /// A program as the user of this machine starts it.
+    pub(crate) fn as_user(&self, program: &Path) -> Command {
+        match self.wrapper.split_first() {
+            Some((wrapper, first)) => {
+                let mut command = Command::new(wrapper);
+                command.args(first).arg(program);
+                command
+            }
+            None => Command::new(program),
+        }
     }
 
     /// Gives everything in a folder to the user of this machine.

@@ -127,7 +127,8 @@ impl Log {
         text.pop(); // the brace
         text.push(',');
         let tail_at = text.len() as u64;
-        text.push_str(&format!("{tail:<TAIL_BYTES$}}}\n"));
+        text.push_str(&padded(tail));
+        text.push_str("}\n");
 
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let mut meta = open.append.metadata()?;
@@ -190,17 +191,20 @@ impl Drop for Entry {
         let status = Some(*self.status.get_mut()).filter(|status| *status != 0);
         let tail = tail(status, *self.up.get_mut(), *self.down.get_mut(), self.fault.get().copied());
         // its room is there; a disk that fails now shows in the next line
-        let _ = self.place.file.write_all_at(tail.as_bytes(), self.place.offset);
+        let _ = self.place.file.write_all_at(padded(&tail).as_bytes(), self.place.offset);
     }
 }
 
 fn tail(status: Option<u16>, up: u64, down: u64, fault: Option<&str>) -> String {
     let status = status.map_or("null".to_owned(), |status| status.to_string());
     let fault = fault.map(|code| format!(r#","fault":"{code}""#)).unwrap_or_default();
-    let mut tail = format!(r#""status":{status},"bytes_up":{up},"bytes_down":{down}{fault}"#);
+    format!(r#""status":{status},"bytes_up":{up},"bytes_down":{down}{fault}"#)
+}
+
+/// All of the room, so that nothing of what stood there is left.
+fn padded(tail: &str) -> String {
     debug_assert!(tail.len() <= TAIL_BYTES);
-    tail.truncate(TAIL_BYTES);
-    tail
+    format!("{tail:<TAIL_BYTES$}")
 }
 
 fn cut(text: &str) -> &str {
@@ -278,7 +282,7 @@ mod tests {
     #[test]
     fn a_full_log_is_set_aside_once_and_open_lines_find_their_place() {
         let dir = tempfile::tempdir().unwrap();
-        let log = open(dir.path(), 900);
+        let log = open(dir.path(), 700);
         let entries: Vec<_> = (0..3).map(|_| log.begin(LINE).unwrap()).collect();
         for (n, entry) in entries.iter().enumerate() {
             entry.answered(200 + u16::try_from(n).unwrap());

@@ -23,7 +23,7 @@ use super::relay;
 use super::stream::Stream;
 use crate::host::{Authority, Host};
 use crate::log::{Decision, Line};
-use crate::policy::Connect;
+use crate::policy::{Connect, Origin};
 use crate::tls::{Hello, MAX_HELLO_BYTES};
 
 const CONNECTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
@@ -66,7 +66,10 @@ async fn connect(
             farewell(tcp, denial).await;
         }
         Connect::Tunnel(endpoint) => {
-            let rule = shared.policy.rule_of(endpoint);
+            let rule = match &endpoint.origin {
+                Origin::Profile(id) => format!("profile {id}: tunnel"),
+                Origin::Rule(name) => format!("policy {name}: tunnel"),
+            };
             tunnel(&shared, tcp, &to, early, &rule).await;
         }
         Connect::Inspect => {

@@ -92,23 +92,16 @@ impl Front {
         let verdict = if self.to.is_some() {
             self.shared.policy.request(&to, method.as_str(), &target, websocket)
         } else {
-            self.shared.policy.plain(&to, method.as_str(), &target, websocket)
+            self.shared.policy.plain_request(&to, method.as_str(), &target, websocket)
         };
+        if matches!(verdict.upgrade, Upgrade::Refuse426) {
+            let denial = Denial::new(StatusCode::UPGRADE_REQUIRED, "websocket_not_allowed", verdict.reason);
+            return Err(refuse(Some(&to), Some(&verdict.rule), denial));
+        }
         let Some(endpoint) = verdict.endpoint.filter(|_| verdict.allowed) else {
             return Err(refuse(Some(&to), Some(&verdict.rule), Denial::policy(verdict.reason)));
         };
-        let upgraded = match verdict.upgrade {
-            Upgrade::Refuse426 => {
-                let denial = Denial::new(
-                    StatusCode::UPGRADE_REQUIRED,
-                    "websocket_not_allowed",
-                    "this endpoint is not for WebSockets",
-                );
-                return Err(refuse(Some(&to), Some(&verdict.rule), denial));
-            }
-            Upgrade::Relay => true,
-            Upgrade::None => false,
-        };
+        let upgraded = matches!(verdict.upgrade, Upgrade::Relay);
         headers::strip(&mut parts.headers);
         let before = parts.headers.clone();
         let wire_before = target.wire().to_owned();

@@ -2,11 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use super::SandboxError;
+use super::{SandboxError, wire};
 
 /// Where packages put it. Not `PATH`: what comes first there need not be the system's.
 const PLACES: &[&str] = &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
@@ -80,9 +82,16 @@ impl Trial {
         self.0.id()
     }
 
-    /// A byte there and back. What it said where that does not work.
+    /// A byte there and back, in at most 10 s. What it said where that does not work.
     pub(super) fn finish(mut self) -> Result<(), SandboxError> {
+        let deadline = Instant::now() + Duration::from_secs(10);
         let sent = self.0.stdin.take().map(|mut stdin| stdin.write_all(b"x"));
+        let ready = self.0.stdout.as_ref().map(|stdout| wire::wait_readable(stdout.as_fd(), deadline));
+        if !matches!(ready, Some(Ok(()))) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+            return Err(SandboxError::TimedOut);
+        }
         let mut answer = String::new();
         if let Some(stdout) = &mut self.0.stdout {
             let _ = stdout.read_to_string(&mut answer); // an error is an answer that is not the expected one

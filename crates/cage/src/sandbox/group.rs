@@ -17,6 +17,9 @@ use super::{LimitedBy, Limits};
 /// What cgroups of ours are called; the launcher's process and a number follow.
 const PREFIX: &str = "bastion-sandbox-";
 
+/// Not by `PATH`: what comes first there need not be the system's.
+const SYSTEMD_RUN: &str = "/usr/bin/systemd-run";
+
 /// The period of processor limits, in microseconds: the kernel's own.
 const PERIOD: u64 = 100_000;
 
@@ -65,7 +68,7 @@ impl Group {
             command.env_clear();
             return command;
         }
-        let mut command = Command::new("systemd-run"); // with our environment, which it needs to find the manager
+        let mut command = Command::new(SYSTEMD_RUN); // with our environment, which it needs to find the manager
         command.args(["--user", "--scope", "--quiet", "--collect"]);
         let mut property = |text: String| {
             command.arg("-p").arg(text);
@@ -218,7 +221,7 @@ fn put(folder: &Path, file: &str, value: impl ToString) -> io::Result<()> {
 /// Whether the user's systemd makes scopes.
 #[expect(clippy::disallowed_methods, reason = "the cage asks for a scope")]
 fn scope_works() -> bool {
-    let mut command = Command::new("systemd-run");
+    let mut command = Command::new(SYSTEMD_RUN);
     command.args(["--user", "--scope", "--quiet", "--collect", "--", "/usr/bin/true"]);
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
@@ -227,6 +230,18 @@ fn scope_works() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_of_version_2_is_limited_before_anyone_enters() {
+        let parent = tempfile::tempdir().unwrap();
+        fs::write(parent.path().join("cgroup.subtree_control"), "cpu memory pids\n").unwrap();
+        let limits = Limits { memory: Some(1 << 20), pids: 7, cpu_millis: Some(1500), ..Limits::default() };
+        let folder = unified_below(parent.path(), &limits, 42).unwrap();
+        let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
+        assert_eq!((read("memory.max"), read("memory.swap.max")), ("1048576".into(), "0".into()));
+        assert_eq!((read("pids.max"), read("cpu.max")), ("7".into(), "150000 100000".into()));
+        assert_eq!((read("memory.oom.group"), read("cgroup.procs")), ("1".into(), "42".into()));
+    }
 
     #[test]
     fn a_line_of_version_1_names_mount_and_path() {

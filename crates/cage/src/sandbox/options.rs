@@ -66,6 +66,9 @@ pub(super) fn build(plan: &Plan, bubblewrap: &Path, root: bool) -> Result<Built,
     for file in ETC.iter().filter(|file| Path::new(file).exists() && !plan.has_file(file)) {
         builder.words(&["--ro-bind", file, file]);
     }
+    if root && fs::metadata(&plan.program).is_ok_and(|file| file.mode() & 0o022 != 0) {
+        return Err(bad(&plan.program.to_string_lossy(), "others can change it, and root would run it"));
+    }
     builder.bind("--ro-bind", &plan.program, Path::new(INIT), false)?;
     for mount in &plan.mounts {
         builder.mount(mount)?;

@@ -6,12 +6,11 @@
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    Access, AccessFs, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, Scope, path_beneath_rules,
 };
 
-/// The newest interface that these rules were checked against. A kernel that knows less enforces what it knows.
-const NEWEST: ABI = ABI::V6;
+use crate::filesystem::NEWEST;
 
 /// Can be read and run in every sandbox.
 const READABLE: &[&str] =

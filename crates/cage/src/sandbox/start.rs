@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use rustix::process::{Pid, PidfdFlags};
 
@@ -71,7 +72,8 @@ impl Plan {
             note(Layer::Landlock, why.clone(), format!("{why}: files are fenced by mounts alone"))?;
         }
         if let Some(why) = &group.missing {
-            let text = format!("{why}: memory is limited for each process, processor time not at all");
+            let pids = if may_limit_pids() { "" } else { "their number and " };
+            let text = format!("{why}: memory is limited for each process, {pids}processor time not at all");
             note(Layer::Limits, why.clone(), text)?;
         }
         Ok(notes)
@@ -133,13 +135,12 @@ impl Prepared {
             readable.push(options::text(path)?);
         }
         let plan = &self.plan;
-        let spare = Identity::own().uid == 0;
         Ok(Orders {
             command: plan.command.clone(),
             cwd: options::text(&plan.cwd)?,
             env: plan.env.clone(),
             open_files: plan.limits.open_files,
-            pids: (spare || counts_per_namespace()).then_some(plan.limits.pids),
+            pids: may_limit_pids().then_some(plan.limits.pids),
             data: plan.limits.memory.filter(|_| self.group.limited_by() == LimitedBy::RlimitsOnly),
             readable,
             writable,
@@ -148,9 +149,12 @@ impl Prepared {
     }
 }
 
-/// Whether `RLIMIT_NPROC` counts the processes of a user namespace alone: since Linux 5.14. Before, the owner's other
-/// processes would count too.
-fn counts_per_namespace() -> bool {
+/// Whether `RLIMIT_NPROC` counts this sandbox alone: where its user on the host is nobody else's, and since Linux 5.14,
+/// which counts the processes of each user namespace. Before, the owner's other processes would count too.
+fn may_limit_pids() -> bool {
+    if Identity::own().uid == 0 {
+        return true;
+    }
     let release = rustix::system::uname();
     let release = release.release().to_string_lossy();
     let mut numbers = release.split(['.', '-']).map(|number| number.parse::<u32>().unwrap_or(0));
@@ -309,9 +313,12 @@ fn is_of_our_network(socket: BorrowedFd<'_>, pid: u32) -> io::Result<bool> {
     }
 }
 
-/// At most 4 KiB, from a pipe whose other end is closed or will be.
+/// What is in a pipe, at most 4 KiB; nothing is waited for.
 pub(super) fn read_some(pipe: OwnedFd) -> String {
     let mut bytes = Vec::new();
+    if rustix::fs::fcntl_setfl(&pipe, OFlags::NONBLOCK).is_err() {
+        return String::new();
+    }
     let _ = std::fs::File::from(pipe).take(4096).read_to_end(&mut bytes); // what came so far will do
     String::from_utf8_lossy(&bytes).into_owned()
 }

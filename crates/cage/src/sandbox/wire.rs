@@ -174,7 +174,8 @@ pub(super) fn receive(socket: BorrowedFd<'_>, most: usize, deadline: Option<Inst
     Ok(Some(received))
 }
 
-fn wait_readable(socket: BorrowedFd<'_>, deadline: Instant) -> io::Result<()> {
+/// An error of kind `TimedOut` after the deadline.
+pub(super) fn wait_readable(socket: BorrowedFd<'_>, deadline: Instant) -> io::Result<()> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left == Duration::ZERO {

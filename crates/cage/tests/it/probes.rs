@@ -89,6 +89,7 @@ fn attempt(name: &str, args: &[&str]) -> io::Result<()> {
     match (name, args) {
         ("call", [name, expected]) => system_call(name, expected.parse().unwrap()),
         ("read", [path]) => File::open(path)?.read(&mut [0]).map(drop),
+        ("open", [path]) => File::open(path).map(drop),
         ("list", [path]) => fs::read_dir(path).map(drop),
         ("create", [folder]) => File::create(format!("{folder}/probe-{}", std::process::id())).map(drop),
         ("open_to_write", [path]) => File::options().write(true).open(path).map(drop),
@@ -154,6 +155,9 @@ fn finds_in_proc(mark: &str) -> io::Result<()> {
     let own = std::process::id().to_string();
     for entry in fs::read_dir("/proc")?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue; // `self` among them, by another name
+        }
         for file in ["environ", "cmdline"] {
             let bytes = fs::read(entry.path().join(file)).unwrap_or_default();
             // Our own arguments hold it, since it was given to us.
@@ -219,11 +223,10 @@ fn beat(path: &str) -> io::Result<()> {
     if unsafe { libc::fork() } != 0 {
         return Ok(());
     }
-    // SAFETY: neither has conditions that one thread could break.
-    unsafe {
-        libc::setsid();
-        libc::signal(libc::SIGHUP, libc::SIG_IGN);
-    }
+    // SAFETY: setsid(2) has no conditions.
+    unsafe { libc::setsid() };
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let mut file = File::options().create(true).append(true).open(path)?;
     loop {
         file.write_all(b".")?;

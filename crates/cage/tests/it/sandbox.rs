@@ -30,22 +30,24 @@ type Outcome = Result<(), String>;
 
 /// The sandbox's folders on the host. As root they stand where nobody else may look.
 struct Host {
-    home: tempfile::TempDir,
+    home: PathBuf,
+    _own: Option<tempfile::TempDir>,
 }
 
 impl Host {
     fn new() -> Self {
-        let home = tempfile::tempdir().unwrap(); // 0700
+        let own = tempfile::tempdir().unwrap(); // 0700
+        let home = own.path().to_owned();
         for folder in ["run", "payload"] {
-            fs::DirBuilder::new().mode(0o700).create(home.path().join(folder)).unwrap();
+            fs::DirBuilder::new().mode(0o700).create(home.join(folder)).unwrap();
         }
-        fs::write(home.path().join("payload/file"), "payload").unwrap();
-        fs::write(home.path().join("secret"), "secret").unwrap();
-        Self { home }
+        fs::write(home.join("payload/file"), "payload").unwrap();
+        fs::write(home.join("secret"), "secret").unwrap();
+        Self { home, _own: Some(own) }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.home.path().join(name)
+        self.home.join(name)
     }
 
     fn plan(&self, command: &[&str]) -> Plan {
@@ -260,12 +262,15 @@ fn nothing_of_the_launcher(host: &Host) -> Outcome {
     host.stopped(&["finds_in_proc", MARK])?;
     let ended = host.run(&["/bin/sh", "-c", "cat /proc/1/environ | wc -c; tr '\\0' ' ' </proc/1/cmdline; env"])?;
     let lines: Vec<_> = ended.output.lines().collect();
-    check(
-        lines[0] == "0" && lines[1].ends_with(" -- /run/bastion/supervisor init PWD=/sandbox")
-            || lines[1].contains("--args"),
-        &ended.output,
-    )?;
-    check(!ended.output.contains(host.home.path().to_str().unwrap()), &ended.output)
+    let [environ, rest, ..] = lines.as_slice() else { return Err(ended.output) };
+    let arguments = rest.strip_prefix("/usr/bin/bwrap --args ").unwrap_or("?");
+    let arguments = arguments.trim_start_matches(|c: char| c.is_ascii_digit());
+    check(*environ == "0", format!("the first process has an environment of {environ} bytes"))?;
+    check(arguments.starts_with(" -- /run/bastion/supervisor init"), rest)?;
+    check(!ended.output.contains(host.home.to_str().unwrap()), &ended.output)?;
+    // Memory of the first process, and of itself as a control.
+    host.works(&["open", "/proc/self/mem"])?;
+    host.stopped(&["open", "/proc/1/mem"])
 }
 
 fn descriptors(host: &Host) -> Outcome {
@@ -285,7 +290,6 @@ fn descriptors(host: &Host) -> Outcome {
 
 fn set_id_bits(host: &Host) -> Outcome {
     let folder = host.path("run");
-    host.works(&["set_id", "chmod", "0755", "/nowhere"]).err().ok_or("a probe that can't fail")?;
     for (how, mode) in [("chmod", "4755"), ("chmod", "2755"), ("open", "4755")] {
         control(&["set_id", how, mode, folder.to_str().unwrap()])?;
         host.stopped(&["set_id", how, mode, "/sandbox"])?;
@@ -331,7 +335,7 @@ fn tmp_is_bounded(host: &Host) -> Outcome {
 fn grandchild(host: &Host) -> Outcome {
     let beats = host.path("run/beats");
     let size = || fs::metadata(&beats).map_or(0, |file| file.len());
-    let mut launcher = itself().arg("launcher").arg(host.home.path()).spawn().unwrap();
+    let mut launcher = itself().arg("launcher").arg(&host.home).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
     while size() < 5 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));
@@ -350,9 +354,8 @@ fn grandchild(host: &Host) -> Outcome {
 
 /// The other side of [`grandchild`]: a launcher that is killed.
 pub(crate) fn launcher(folder: &str) -> ExitCode {
-    let host = std::mem::ManuallyDrop::new(Host { home: tempfile::TempDir::with_prefix("unused").unwrap() });
-    let mut plan = host.plan(&["/bin/sh", "-c", "/opt/probe probe beat /sandbox/beats; exec sleep 600"]);
-    plan.mounts[0] = Mount::Writable { source: Path::new(folder).join("run"), destination: "/sandbox".into() };
+    let host = Host { home: folder.into(), _own: None };
+    let plan = host.plan(&["/bin/sh", "-c", "/opt/probe probe beat /sandbox/beats; exec sleep 600"]);
     let _running = start(plan).unwrap();
     std::thread::sleep(Duration::from_secs(60));
     ExitCode::SUCCESS
@@ -457,7 +460,7 @@ fn refusals(host: &Host) -> Outcome {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     };
-    fs::set_permissions(host.home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&host.home, fs::Permissions::from_mode(0o755)).unwrap();
     let error = refused(with(stand_in("fails", "echo No permissions >&2; exit 1")), "one that fails")?;
     check(matches!(&error, SandboxError::Bubblewrap { said } if said == "No permissions"), &error)?;
     // It says yes to everything and isolates nothing.

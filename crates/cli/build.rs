@@ -11,7 +11,7 @@ use std::process::Command;
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let workspace = here.ancestors().nth(2).expect("the crate lies in the workspace");
-    for input in ["Cargo.toml", "Cargo.lock", "crates/supervisor"] {
+    for input in ["Cargo.toml", "Cargo.lock", "crates/supervisor", "crates/cage"] {
         println!("cargo::rerun-if-changed={}", workspace.join(input).display());
     }
     println!("cargo::rerun-if-env-changed=BASTION_SUPERVISOR");

@@ -10,7 +10,7 @@ use landlock::{
 use crate::CageError;
 
 /// The newest interface that these rules were checked against. A kernel that knows less enforces what it knows.
-const NEWEST: ABI = ABI::V6;
+pub(crate) const NEWEST: ABI = ABI::V6;
 
 /// Rules that allow nothing.
 pub(crate) fn rules() -> Result<RulesetCreated, CageError> {

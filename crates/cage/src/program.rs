@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
 };
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::Resource;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
+use crate::filesystem::{self, NEWEST};
 use crate::{CageError, limits, syscalls};
 
 /// What a caged program may use.
@@ -113,9 +114,7 @@ impl PreparedProgram {
     /// Cages the process. To be called while it has one thread, and followed by `exec`.
     pub fn enforce(self) -> Result<CagedProgram, CageError> {
         limits::processes()?;
-        let status = self.rules.restrict_self().map_err(|source| CageError::Landlock { source: Box::new(source) })?;
-        if !matches!(status.landlock, LandlockStatus::Available { .. }) || status.ruleset == RulesetStatus::NotEnforced
-        {
+        if filesystem::enforce(self.rules)?.is_none() {
             return Err(CageError::Landlock {
                 source: "this kernel has none, and a program can't be caged without".into(),
             });
@@ -132,16 +131,15 @@ impl PreparedProgram {
 }
 
 fn rules(profile: &ProgramProfile) -> Result<RulesetCreated, RulesetError> {
-    let newest = ABI::V6;
     let read: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute;
     let readable = SYSTEM.iter().map(Path::new).chain(profile.readable.iter().map(PathBuf::as_path));
-    let everything = AccessFs::from_all(newest);
+    let everything = AccessFs::from_all(NEWEST);
     let files_only = read | AccessFs::WriteFile | AccessFs::Truncate;
     Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(everything)?
-        .handle_access(AccessNet::from_all(newest))?
-        .scope(Scope::from_all(newest))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
         .create()?
         .add_rules(path_beneath_rules(readable, read))?
         .add_rules(path_beneath_rules(["/dev/null"], files_only))?

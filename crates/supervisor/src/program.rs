@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use bastion_cage::sandbox;
 use bastion_supervisor::console::Console;
 use bastion_supervisor::launch::{self, IN_SESSION};
 use bastion_supervisor::settings::{self, Settings};
@@ -29,6 +30,9 @@ pub(crate) fn main() -> ExitCode {
         }
         ["report"] => print(&format!("{}\n", report::report(&state_dir(), false))),
         ["report", "--log"] => print(&format!("{}\n", report::report(&state_dir(), true))),
+        // Both are called by the launcher of a local sandbox and not by people: `bastion_cage::sandbox`.
+        [sandbox::STAGE, ..] => sandbox::stage(),
+        [sandbox::INIT_ARGUMENT] => sandbox::init(),
         [IN_SESSION, ..] => {
             let error = launch::in_session(args.into_iter().skip(1));
             fail(&format!("{PREFIX}cannot start harness: {error}"), launch::exit_of(&error))

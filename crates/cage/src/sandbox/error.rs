@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// What a sandbox is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Layer {
     /// bubblewrap, and the namespaces and mounts that it makes.
@@ -114,6 +114,53 @@ impl SandboxError {
 
     /// What the owner can do, one sentence.
     pub fn mend(&self) -> String {
-        String::new()
+        match self {
+            Self::NoBubblewrap => {
+                "install it: apt install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora), \
+                 pacman -S bubblewrap (Arch)"
+            }
+            Self::BadBubblewrap { .. } => "install your distribution's bubblewrap, 0.8 or newer, owned by root",
+            Self::Bubblewrap { said } => return namespaces(said).to_owned(),
+            Self::Step { layer, .. } | Self::Incomplete { layer, .. } => of_layer(*layer),
+            Self::Plan { .. } => "correct it in agent.yaml or in the command's options",
+            Self::Handover { .. } => "report it: this build of bastion-supervisor and bastion do not fit together",
+            Self::TimedOut => "try again when the machine is less busy",
+            Self::Launcher { .. } => "look whether processes, descriptors or memory of this user are used up",
+        }
+        .to_owned()
+    }
+}
+
+fn of_layer(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Namespaces => "see bastion doctor for what this machine allows",
+        Layer::Identity => {
+            "start it as an ordinary user, or put the folder on a file system that knows idmapped mounts (ext4, xfs, \
+             btrfs, tmpfs; Linux 5.12 or newer)"
+        }
+        Layer::Landlock => "use Linux 5.13 or newer with Landlock (lsm=landlock,… on the kernel's command line)",
+        Layer::Seccomp => "use a kernel with CONFIG_SECCOMP_FILTER, or let the outer container allow seccomp",
+        Layer::Limits => {
+            "log in to a session with a systemd of the user's own (loginctl enable-linger), or give the user a cgroup \
+             to write"
+        }
+        Layer::Plan => "correct it in agent.yaml or in the command's options",
+    }
+}
+
+/// What keeps bubblewrap from making namespaces differs from one distribution to the other.
+fn namespaces(said: &str) -> &'static str {
+    let is = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|found| found.trim() == value);
+    if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        "let AppArmor allow bubblewrap its user namespaces: apt install apparmor-profiles, then link \
+         /usr/share/apparmor/extra-profiles/bwrap-userns-restrict into /etc/apparmor.d and reload it"
+    } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1"
+    } else if is("/proc/sys/user/max_user_namespaces", "0") {
+        "allow user namespaces: sysctl -w user.max_user_namespaces=15000"
+    } else if said.contains("ermission") || said.contains("not permitted") {
+        "let the outer container or service manager allow user namespaces and mounts"
+    } else {
+        "see whether the folders that are bound are still there"
     }
 }

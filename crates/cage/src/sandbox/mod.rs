@@ -14,16 +14,30 @@
 //!   refusal of that too.
 //! - When the process that called [`Prepared::start`] ends, in any way, everything inside ends.
 
+mod bubblewrap;
 mod error;
+mod filter;
+mod group;
 mod identity;
+mod init;
+mod kernel;
+mod options;
+mod rules;
+mod running;
+mod stage;
+mod start;
+mod survey;
+mod wire;
 
-use std::net::TcpListener;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{ExitCode, ExitStatus};
 
 pub use error::{Layer, SandboxError};
 pub use identity::Identity;
+pub use init::init;
+pub use running::Running;
+pub use stage::stage;
+pub use start::Prepared;
+pub use survey::survey;
 
 /// Where [`Plan::program`] is found inside.
 pub const INIT: &str = "/run/bastion/supervisor";
@@ -161,95 +175,4 @@ pub enum State {
     Partial,
     /// A sandbox is refused.
     Missing,
-}
-
-/// Looks at every layer of this machine.
-pub fn survey() -> Vec<Finding> {
-    Vec::new()
-}
-
-/// A sandbox whose every layer is there.
-#[derive(Debug)]
-#[must_use = "nothing runs yet"]
-pub struct Prepared {
-    _plan: Plan,
-}
-
-impl Plan {
-    /// Asks for every layer, and refuses where one is missing.
-    pub fn prepare(self) -> Result<Prepared, SandboxError> {
-        Ok(Prepared { _plan: self })
-    }
-}
-
-impl Prepared {
-    /// Builds the sandbox. Returns when init has handed over the listener and everything is in force; at most 10 s.
-    pub fn start(self) -> Result<Running, SandboxError> {
-        Err(SandboxError::TimedOut)
-    }
-}
-
-/// A sandbox that runs. It ends when this is dropped.
-#[derive(Debug)]
-pub struct Running {
-    listener: Option<TcpListener>,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
-    enforced: Enforced,
-    supervisor: u32,
-}
-
-impl Running {
-    /// The socket that listens at [`PROXY`] inside; once.
-    pub fn listener(&mut self) -> Option<TcpListener> {
-        self.listener.take()
-    }
-
-    /// The command's output; once.
-    pub fn stdout(&mut self) -> Option<OwnedFd> {
-        self.stdout.take()
-    }
-
-    /// The command's messages; once.
-    pub fn stderr(&mut self) -> Option<OwnedFd> {
-        self.stderr.take()
-    }
-
-    /// What is in force.
-    pub fn enforced(&self) -> &Enforced {
-        &self.enforced
-    }
-
-    /// The command's process on the host.
-    pub fn supervisor_pid(&self) -> u32 {
-        self.supervisor
-    }
-
-    /// Asks the command to end (SIGTERM). No error where it has ended already.
-    pub fn terminate(&self) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    /// Ends everything inside at once, and waits for it.
-    pub fn kill(&mut self) {}
-
-    /// The command's exit status, where it has ended; one that a signal ended has 128 and its number.
-    pub fn try_wait(&mut self) -> std::io::Result<Option<ExitStatus>> {
-        Ok(None)
-    }
-
-    /// Waits for the command's exit status; one that a signal ended has 128 and its number.
-    pub fn wait(&mut self) -> std::io::Result<ExitStatus> {
-        Ok(ExitStatus::default())
-    }
-}
-
-/// The program between the launcher and bubblewrap (`bastion-supervisor stage`). Returns only where it failed.
-pub fn stage() -> ExitCode {
-    ExitCode::FAILURE
-}
-
-/// The first program inside (`bastion-supervisor init`). Returns only where it failed.
-pub fn init() -> ExitCode {
-    ExitCode::FAILURE
 }

@@ -188,6 +188,9 @@ fn run(filter: Option<&String>) -> ExitCode {
         if status.signal() == Some(6) { Ok(()) } else { Err(format!("{status}")) }
     });
     check("caged_dies_with_its_parent", &dies_with_its_parent);
+    if !crate::sandbox::run(filter) {
+        failed += 1;
+    }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -1,0 +1,122 @@
+//! A sandbox that runs: its output, its end.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc::Sender;
+
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::Enforced;
+use super::group::Group;
+use super::start::read_some;
+
+/// Keeps the thread that started the sandbox; the sandbox dies with it.
+#[derive(Debug)]
+pub(super) struct Keeper(#[expect(dead_code, reason = "that it is there is its use")] Sender<()>);
+
+impl Keeper {
+    pub(super) fn new(thread: Sender<()>) -> Self {
+        Self(thread)
+    }
+}
+
+/// A sandbox that runs. It ends when this is dropped, and when the process ends that has it.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    listener: Option<TcpListener>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    enforced: Enforced,
+    /// The supervisor, by descriptor, so that a signal reaches it or nobody.
+    process: Option<OwnedFd>,
+    pid: u32,
+    // Dropped in this order, after the child has ended.
+    group: Group,
+    _keeper: Keeper,
+}
+
+impl Running {
+    pub(super) fn new(
+        child: Child,
+        keeper: Keeper,
+        group: Group,
+        (stdout, stderr): (Option<OwnedFd>, Option<OwnedFd>),
+        notes: Vec<String>,
+    ) -> Self {
+        let enforced = Enforced::new(&group, notes);
+        Self { child, listener: None, stdout, stderr, enforced, process: None, pid: 0, group, _keeper: keeper }
+    }
+
+    pub(super) fn met(&mut self, listener: TcpListener, process: OwnedFd, pid: u32, landlock: Option<u8>) {
+        self.listener = Some(listener);
+        self.process = Some(process);
+        self.pid = pid;
+        self.enforced.landlock = landlock;
+    }
+
+    /// What was said on stderr until everything ended.
+    pub(super) fn last_words(&mut self) -> String {
+        self.kill();
+        self.stderr.take().map(read_some).unwrap_or_default()
+    }
+
+    /// The socket that listens at [`super::PROXY`] inside; once.
+    pub fn listener(&mut self) -> Option<TcpListener> {
+        self.listener.take()
+    }
+
+    /// The command's output; once.
+    pub fn stdout(&mut self) -> Option<OwnedFd> {
+        self.stdout.take()
+    }
+
+    /// The command's messages; once.
+    pub fn stderr(&mut self) -> Option<OwnedFd> {
+        self.stderr.take()
+    }
+
+    /// What is in force.
+    pub fn enforced(&self) -> &Enforced {
+        &self.enforced
+    }
+
+    /// The command's process on the host.
+    pub fn supervisor_pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Asks the command to end (SIGTERM). No error where it has ended already.
+    pub fn terminate(&self) -> io::Result<()> {
+        match self.process.as_ref().map(|process| pidfd_send_signal(process, Signal::TERM)) {
+            None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
+            Some(Err(error)) => Err(error.into()),
+        }
+    }
+
+    /// Ends everything inside at once, and waits for it.
+    pub fn kill(&mut self) {
+        self.group.kill();
+        let _ = self.child.kill(); // it may have ended; with it ends the first process inside, and so all of them
+        let _ = self.child.wait();
+    }
+
+    /// The command's exit status, where it has ended; one that a signal ended has 128 and its number.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Waits for the command's exit status; one that a signal ended has 128 and its number.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

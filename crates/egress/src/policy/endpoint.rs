@@ -107,7 +107,8 @@ impl Endpoint {
         self.protocol != Protocol::Tunnel && (self.skip_tls || port == 80)
     }
 
-    pub(super) fn is_loopback(&self) -> bool {
+    /// Whether it lists this machine itself: `localhost` or a loopback address.
+    pub fn is_loopback(&self) -> bool {
         match &self.host {
             Pattern::Exact(host) => host.as_str() == "localhost" || host.ip().is_some_and(|ip| ip.is_loopback()),
             Pattern::Below(_) => false,

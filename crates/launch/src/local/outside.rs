@@ -53,10 +53,7 @@ pub(crate) fn policy(job: &Job) -> Result<Policy, LaunchError> {
 
 /// Whether it lists this machine itself.
 pub(crate) fn lists_loopback(policy: &Policy) -> bool {
-    policy.endpoints().iter().any(|endpoint| {
-        let host = endpoint.host.to_string();
-        host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-    })
+    policy.endpoints().iter().any(bastion_egress::policy::Endpoint::is_loopback)
 }
 
 /// Starts the proxy on the sandbox's listener.
@@ -78,15 +75,10 @@ pub(crate) fn proxy(
         None => UpstreamRoots::WebPki,
         Some(pem) => UpstreamRoots::WebPkiAnd(roots(pem).map_err(|why| LaunchError::usage(MORE_ROOTS, why))?),
     };
-    let options = Options {
-        policy,
-        credentials: credentials.collect(),
-        ca,
-        log: layout.egress(),
-        limits: Default::default(),
-        upstream_roots,
-        rotated: Some(rotated),
-    };
+    let mut options = Options::new(policy, ca, layout.egress());
+    options.credentials = credentials.collect();
+    options.upstream_roots = upstream_roots;
+    options.rotated = Some(rotated);
     Proxy::start(listener, options).map_err(failed)
 }
 

@@ -114,7 +114,8 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn concerns(&self, target: &Target) -> bool {
+    /// Whether it is about this path.
+    pub(crate) fn concerns(&self, target: &Target) -> bool {
         self.path.as_ref().is_none_or(|path| path.matches(target.path()))
     }
 

@@ -1,0 +1,4 @@
+//! Promises of the egress policy, kept on real profiles.
+
+mod policy;
+mod policy_credentials;

@@ -6,8 +6,9 @@
 //!   `auth_style` puts it. At another endpoint the request is refused (`credential_endpoint_mismatch`), in a URL
 //!   (`placeholder_in_url`) and in another header (`placeholder_in_header`) as well, also if it is percent-encoded or
 //!   inside base64.
-//! - At an endpoint of a profile with credentials, the header or parameter that carries one holds our placeholder and
-//!   nothing else, once; so does every header that usually carries a key: a key of the agent's own is no way out. A
+//! - A profile's own endpoints are those that are about the request's host, port and path, whichever endpoint let it
+//!   through. At a host and port of a profile with credentials, whatever the path, the header or parameter that carries
+//!   one holds our placeholder and nothing else, once; so does every header that usually carries a key: a key of the agent's own is no way out. A
 //!   request without the header goes on without a credential.
 //! - In Basic the decoded text is `PLACEHOLDER`, `PLACEHOLDER:` or `PLACEHOLDER:x-oauth-basic`, or a placeholder as
 //!   password behind a user name of a fixed list: a free user name or password could be the agent's own key. A value

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::{Credential, PLACEHOLDER, Refreshable, find};
 use crate::host::Authority;
-use crate::policy::{Endpoint, Policy, PolicyError, Refused, Shape, Style};
+use crate::policy::{Endpoint, Policy, PolicyError, Protocol, Refused, Shape, Style};
 use crate::target::Target;
 
 /// Headers and a parameter that usually carry a key. At an endpoint with credentials they are ours or absent.
@@ -47,6 +47,36 @@ const BAD_VALUE: Refused = Refused { code: "credential_unusable", detail: "the v
 
 /// All credentials of a run with their shapes.
 pub struct Vault(Vec<Entry>);
+
+/// A credential of a profile that has an endpoint at the host and port of a request.
+struct Own<'p> {
+    profile: &'p str,
+    env: &'p str,
+    style: &'p Style,
+    /// One of the profile's endpoints there is about the request's path too: a placeholder is swapped. Else only a key of
+    /// the agent's own is looked for.
+    swaps: bool,
+}
+
+fn own<'p>(policy: &'p Policy, to: &Authority, target: &Target) -> Vec<Own<'p>> {
+    let mut profiles: Vec<(&str, bool)> = Vec::new();
+    for endpoint in
+        policy.endpoints().iter().filter(|endpoint| endpoint.protocol != Protocol::Tunnel && endpoint.covers(to))
+    {
+        let Some(id) = endpoint.profile() else { continue };
+        let here = endpoint.concerns(target);
+        match profiles.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, swaps)) => *swaps |= here,
+            None => profiles.push((id, here)),
+        }
+    }
+    let shapes = |(profile, swaps): (&'p str, bool)| {
+        policy
+            .shapes_of(profile)
+            .filter_map(move |(env, shape)| shape.style.as_ref().map(|style| Own { profile, env, style, swaps }))
+    };
+    profiles.into_iter().flat_map(shapes).collect()
+}
 
 struct Entry {
     env: String,
@@ -100,22 +130,20 @@ impl Vault {
         if !endpoint.covers(to) {
             return Err(MISMATCH);
         }
-        let own: Vec<(&str, &Style)> = endpoint.profile().map_or_else(Vec::new, |profile| {
-            policy.shapes_of(profile).filter_map(|(env, shape)| Some((env, shape.style.as_ref()?))).collect()
-        });
-        self.swap_query(endpoint, &own, target)?;
-        self.swap_headers(endpoint, &own, headers)
+        let own = own(policy, to, target);
+        self.swap_query(&own, target)?;
+        self.swap_headers(&own, headers)
     }
 
-    fn swap_query(&self, endpoint: &Endpoint, own: &[(&str, &Style)], target: &mut Target) -> Result<(), Refused> {
+    fn swap_query(&self, own: &[Own<'_>], target: &mut Target) -> Result<(), Refused> {
         if find::hidden(target.path().as_bytes()) {
             return Err(IN_URL);
         }
         let mut swaps: Vec<(String, &Entry)> = Vec::new();
         for (name, value) in target.query() {
             let carries = |style: &Style| matches!(style, Style::Query { parameter } if parameter == name);
-            if own.iter().any(|(_, style)| carries(style)) {
-                let entry = self.meant(endpoint, own, value, carries)?;
+            if own.iter().any(|one| carries(one.style)) {
+                let entry = self.meant(own, value, carries)?;
                 if swaps.iter().any(|(done, _)| done == name) {
                     return Err(NOT_OURS);
                 }
@@ -130,21 +158,16 @@ impl Vault {
         Ok(())
     }
 
-    fn swap_headers(
-        &self,
-        endpoint: &Endpoint,
-        own: &[(&str, &Style)],
-        headers: &mut HeaderMap,
-    ) -> Result<(), Refused> {
+    fn swap_headers(&self, own: &[Own<'_>], headers: &mut HeaderMap) -> Result<(), Refused> {
         let mut swaps: Vec<(HeaderName, HeaderValue)> = Vec::new();
         for name in headers.keys() {
             let here: Vec<&HeaderValue> = headers.get_all(name).iter().collect();
-            if own.iter().any(|(_, style)| style.header() == Some(name.as_str())) {
+            if own.iter().any(|one| one.style.header() == Some(name.as_str())) {
                 let [value] = here.as_slice() else { return Err(NOT_OURS) };
-                swaps.push((name.clone(), self.swapped(endpoint, own, name.as_str(), value)?));
+                swaps.push((name.clone(), self.swapped(own, name.as_str(), value)?));
             } else if find::hidden(name.as_str().as_bytes()) || here.iter().any(|value| find::hidden(value.as_bytes()))
             {
-                return Err(if own.is_empty() || self.foreign(endpoint, &here) { MISMATCH } else { IN_HEADER });
+                return Err(if own.is_empty() || self.foreign(own, &here) { MISMATCH } else { IN_HEADER });
             } else if !own.is_empty() && KEY_HEADERS.contains(&name.as_str()) {
                 return Err(NOT_OURS);
             }
@@ -156,13 +179,7 @@ impl Vault {
     }
 
     /// The value of a header that carries a credential, with the secret in it.
-    fn swapped(
-        &self,
-        endpoint: &Endpoint,
-        own: &[(&str, &Style)],
-        name: &str,
-        value: &HeaderValue,
-    ) -> Result<HeaderValue, Refused> {
+    fn swapped(&self, own: &[Own<'_>], name: &str, value: &HeaderValue) -> Result<HeaderValue, Refused> {
         let text = value.to_str().map_err(|_| NOT_OURS)?;
         let (scheme, rest) = text.split_once(' ').unwrap_or(("", text));
         let is = |wanted: fn(&Style) -> bool| move |style: &Style| wanted(style) && style.header() == Some(name);
@@ -170,24 +187,24 @@ impl Vault {
         let basic = is(|style| matches!(style, Style::Basic { .. }));
         let plain = is(|style| matches!(style, Style::Header { .. }));
         let mut secret = Zeroizing::new(String::new());
-        if scheme.eq_ignore_ascii_case("bearer") && own.iter().any(|(_, style)| bearer(style)) {
+        if scheme.eq_ignore_ascii_case("bearer") && own.iter().any(|one| bearer(one.style)) {
             secret.push_str("Bearer ");
-            secret.push_str(&self.meant(endpoint, own, rest, bearer)?.read().value);
-        } else if scheme.eq_ignore_ascii_case("basic") && own.iter().any(|(_, style)| basic(style)) {
+            secret.push_str(&self.meant(own, rest, bearer)?.read().value);
+        } else if scheme.eq_ignore_ascii_case("basic") && own.iter().any(|one| basic(one.style)) {
             let pair = find::basic(rest).ok_or(NOT_OURS)?;
             let (user, placeholder, password) = parts(&pair).ok_or(NOT_OURS)?;
-            let held = self.meant(endpoint, own, placeholder, basic)?.read();
-            let mut whole = Zeroizing::new(format!("{user}{}{password}", *held.value));
-            if held.value.contains(':') {
-                if !user.is_empty() || !matches!(password, "" | ":") {
-                    return Err(NOT_OURS);
-                }
-                whole = held.value.clone();
-            }
+            let held = self.meant(own, placeholder, basic)?.read();
+            let whole = if !held.value.contains(':') {
+                Zeroizing::new(format!("{user}{}{password}", *held.value))
+            } else if user.is_empty() && matches!(password, "" | ":") {
+                held.value.clone()
+            } else {
+                return Err(NOT_OURS);
+            };
             secret.push_str("Basic ");
             secret.push_str(&Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(whole.as_bytes())));
         } else {
-            secret.push_str(&self.meant(endpoint, own, text, plain)?.read().value);
+            secret.push_str(&self.meant(own, text, plain)?.read().value);
         }
         let mut value = HeaderValue::from_str(&secret).map_err(|_| BAD_VALUE)?;
         value.set_sensitive(true);
@@ -195,32 +212,28 @@ impl Vault {
     }
 
     /// The credential whose placeholder is the whole of `text`, and that enters this way at this endpoint.
-    fn meant(
-        &self,
-        endpoint: &Endpoint,
-        own: &[(&str, &Style)],
-        text: &str,
-        here: impl Fn(&Style) -> bool,
-    ) -> Result<&Entry, Refused> {
-        let Some(env) = text.strip_prefix(PLACEHOLDER) else {
-            return Err(NOT_OURS);
-        };
+    fn meant(&self, own: &[Own<'_>], text: &str, here: impl Fn(&Style) -> bool) -> Result<&Entry, Refused> {
+        let env = text.strip_prefix(PLACEHOLDER).ok_or(NOT_OURS)?;
         let entry = self.0.iter().find(|entry| entry.env == env);
-        if !own.iter().any(|(own_env, style)| *own_env == env && here(style)) {
-            let foreign = entry.is_some_and(|entry| Some(entry.profile.as_str()) != endpoint.profile());
+        let Some(one) = own.iter().find(|one| one.env == env && here(one.style)) else {
+            let foreign = entry.is_some_and(|entry| own.iter().all(|one| one.profile != entry.profile));
             return Err(if foreign { MISMATCH } else { NOT_OURS });
+        };
+        if !one.swaps {
+            return Err(MISMATCH);
         }
-        entry.filter(|entry| Some(entry.profile.as_str()) == endpoint.profile()).ok_or(MISSING)
+        let entry = entry.ok_or(MISSING)?;
+        // One name in two profiles: the value is of the one that gave it.
+        let given =
+            own.iter().any(|one| one.swaps && one.env == env && one.profile == entry.profile && here(one.style));
+        if given { Ok(entry) } else { Err(MISMATCH) }
     }
 
-    /// Whether a plain placeholder in these values is of another profile.
-    fn foreign(&self, endpoint: &Endpoint, values: &[&HeaderValue]) -> bool {
+    /// Whether a plain placeholder in these values is of a profile that has no endpoint here.
+    fn foreign(&self, own: &[Own<'_>], values: &[&HeaderValue]) -> bool {
         let texts = || values.iter().filter_map(|value| value.to_str().ok());
-        let named = |env: &str| {
-            let whole = format!("{PLACEHOLDER}{env}");
-            texts().any(|text| text.contains(&whole))
-        };
-        self.0.iter().any(|entry| Some(entry.profile.as_str()) != endpoint.profile() && named(&entry.env))
+        let named = |env: &str| texts().any(|text| text.contains(&format!("{PLACEHOLDER}{env}")));
+        self.0.iter().any(|entry| own.iter().all(|one| one.profile != entry.profile) && named(&entry.env))
     }
 
     /// The credentials that are to be refreshed, as they are now.

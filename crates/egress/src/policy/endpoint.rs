@@ -115,7 +115,8 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn concerns(&self, target: &Target) -> bool {
+    /// Whether it is about this path.
+    pub(crate) fn concerns(&self, target: &Target) -> bool {
         self.path.as_ref().is_none_or(|path| path.matches(target.path()))
     }
 
@@ -125,10 +126,10 @@ impl Endpoint {
         if let Some(Special::Never(what)) = special {
             return Err(what);
         }
-        if let Pattern::Exact(host) = &self.host {
-            if host.ip() == Some(ip) || (host.as_str() == "localhost" && ip.is_loopback()) {
-                return Ok(());
-            }
+        if let Pattern::Exact(host) = &self.host
+            && (host.ip() == Some(ip) || (host.as_str() == "localhost" && ip.is_loopback()))
+        {
+            return Ok(());
         }
         let listed = |single: bool| self.allowed_ips.iter().any(|c| c.contains(ip) && (c.is_single() || !single));
         match special {

@@ -17,7 +17,7 @@ use super::activity::Activity;
 use super::answer::{Body, Denial};
 use super::body::{Answer, Counted, Way};
 use super::headers;
-use super::relay;
+use super::relay::{self, Patience};
 use super::upstream::Lease;
 use crate::host::Authority;
 use crate::log::{Decision, Entry, Line};
@@ -198,12 +198,13 @@ impl Front {
     ) -> Response<Body> {
         entry.answered(101);
         let upstream = hyper::upgrade::on(&mut response);
-        let (seat, idle, stopped) = (Arc::clone(&self.seat), self.shared.limits.idle, self.shared.stopped.clone());
+        let (seat, stopped) = (Arc::clone(&self.seat), self.shared.stopped.clone());
+        let patience = Patience::of(&self.shared.limits);
         let total = self.shared.limits.total;
         tokio::spawn(async move {
             let relaying = async {
                 match tokio::try_join!(client, upstream) {
-                    Ok((near, far)) => relay::streams(TokioIo::new(near), TokioIo::new(far), idle, &entry).await,
+                    Ok((near, far)) => relay::streams(TokioIo::new(near), TokioIo::new(far), patience, &entry).await,
                     Err(_) => entry.failed("cut_off"),
                 }
             };

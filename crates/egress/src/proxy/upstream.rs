@@ -4,7 +4,6 @@
 //! address that was checked for the same host and port.
 
 use std::collections::HashMap;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -209,9 +208,4 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, Denial> {
         Some(ip) => Ok(ServerName::IpAddress(ip.into())),
         None => ServerName::try_from(host.as_str().to_owned()).map_err(|_| Denial::UPSTREAM_TLS),
     }
-}
-
-/// Whether an error of the system or of hyper is the other side's sudden end.
-pub(crate) fn is_io(error: &hyper::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<io::Error>()) || error.is_incomplete_message()
 }

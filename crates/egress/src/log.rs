@@ -288,7 +288,8 @@ mod tests {
             entry.answered(200 + u16::try_from(n).unwrap());
         }
         drop(entries);
-        let status = |name| rows(dir.path(), name).iter().map(|row| row["status"].as_u64().unwrap()).collect::<Vec<_>>();
+        let status =
+            |name| rows(dir.path(), name).iter().map(|row| row["status"].as_u64().unwrap()).collect::<Vec<_>>();
         assert_eq!([status("egress.jsonl.1"), status("egress.jsonl")].concat(), [200, 201, 202]);
     }
 

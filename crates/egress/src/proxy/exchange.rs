@@ -46,7 +46,10 @@ struct Cleared {
 
 impl Front {
     /// The answer to one request. It never fails: a connection is ended by hyper where a body breaks off.
-    pub(crate) async fn answer(&self, mut request: Request<Incoming>) -> Result<Response<Body>, std::convert::Infallible> {
+    pub(crate) async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> Result<Response<Body>, std::convert::Infallible> {
         let client = hyper::upgrade::on(&mut request);
         let cleared = match self.clear(request) {
             Ok(cleared) => cleared,

@@ -84,13 +84,8 @@ impl Upstream {
         admits: Admits<'_>,
     ) -> Result<Lease, Denial> {
         let key = Key { host: to.host.clone(), port: to.port, tls };
-        let lease = |sender, loopback, reused, key| Lease {
-            sender,
-            loopback,
-            reused,
-            key,
-            kept: Arc::clone(&self.kept),
-        };
+        let lease =
+            |sender, loopback, reused, key| Lease { sender, loopback, reused, key, kept: Arc::clone(&self.kept) };
         if !fresh && let Some(Kept { sender, loopback, .. }) = self.take(&key) {
             return Ok(lease(sender, loopback, true, key));
         }

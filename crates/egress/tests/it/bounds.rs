@@ -136,13 +136,12 @@ fn resident_kib() -> u64 {
 }
 
 fn hello(name: &str) -> Vec<u8> {
-    let mut config = rustls::ClientConfig::builder_with_provider(std::sync::Arc::new(
-        rustls::crypto::aws_lc_rs::default_provider(),
-    ))
-    .with_safe_default_protocol_versions()
-    .unwrap()
-    .with_root_certificates(rustls::RootCertStore::empty())
-    .with_no_client_auth();
+    let mut config =
+        rustls::ClientConfig::builder_with_provider(std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
     config.enable_sni = true;
     let name = rustls_pki_types::ServerName::try_from(name.to_owned()).unwrap();
     let mut connection = rustls::ClientConnection::new(std::sync::Arc::new(config), name).unwrap();

@@ -9,6 +9,8 @@ mod faults;
 mod logged;
 mod names;
 mod plain;
+mod policy;
+mod policy_credentials;
 mod refresh;
 mod requests;
 mod tunnel;

@@ -2,7 +2,9 @@
 
 use std::io::{Read, Write};
 
-use crate::world::{SECRET, Setup, Upstream, Web, endpoint, field, model_credential, read_head, read_request, rest, status};
+use crate::world::{
+    SECRET, Setup, Upstream, Web, endpoint, field, model_credential, read_head, read_request, rest, status,
+};
 
 const UPGRADE: &str = "connection: keep-alive, Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
                        sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";

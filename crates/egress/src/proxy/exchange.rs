@@ -60,14 +60,11 @@ impl Front {
             answered = self.send(cleared, client) => answered,
             () = self.activity.ceased(self.shared.limits.idle) => Err(Denial::UPSTREAM_STALLED),
         };
-        Ok(answered.map_or_else(
-            |denial| {
-                entry.answered(denial.status.as_u16());
-                entry.failed(denial.code);
-                denial.response()
-            },
-            |response| response,
-        ))
+        Ok(answered.unwrap_or_else(|denial| {
+            entry.answered(denial.status.as_u16());
+            entry.failed(denial.code);
+            denial.response()
+        }))
     }
 
     /// Everything that comes before the wire.

@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::answer::Denial;
 use super::body::Counted;
@@ -91,18 +92,24 @@ impl Upstream {
         }
         let (tcp, loopback) = self.dial(to, admits).await?;
         let sender = if tls {
-            let name = server_name(&to.host)?;
-            match timeout(self.limits.connect, self.tls.connect(name, tcp)).await {
-                Ok(Ok(stream)) => self.speak(stream).await?,
-                Ok(Err(error)) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
-                    return Err(Denial::UPSTREAM_TLS);
-                }
-                Ok(Err(_)) | Err(_) => return Err(Denial::UNREACHABLE),
-            }
+            let stream = self.secure(to, tcp).await?;
+            self.speak(stream).await?
         } else {
             self.speak(tcp).await?
         };
         Ok(lease(sender, loopback, false, key))
+    }
+
+    /// TLS over `tcp`, verified for the host of `to`.
+    pub(crate) async fn secure(&self, to: &Authority, tcp: TcpStream) -> Result<TlsStream<TcpStream>, Denial> {
+        let name = server_name(&to.host)?;
+        match timeout(self.limits.connect, self.tls.connect(name, tcp)).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+                Err(Denial::UPSTREAM_TLS)
+            }
+            Ok(Err(_)) | Err(_) => Err(Denial::UNREACHABLE),
+        }
     }
 
     /// A connected socket to one of the addresses of `to` that may be spoken to, and whether it is of this machine.

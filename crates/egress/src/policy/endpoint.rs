@@ -125,10 +125,10 @@ impl Endpoint {
         if let Some(Special::Never(what)) = special {
             return Err(what);
         }
-        if let Pattern::Exact(host) = &self.host {
-            if host.ip() == Some(ip) || (host.as_str() == "localhost" && ip.is_loopback()) {
-                return Ok(());
-            }
+        if let Pattern::Exact(host) = &self.host
+            && (host.ip() == Some(ip) || (host.as_str() == "localhost" && ip.is_loopback()))
+        {
+            return Ok(());
         }
         let listed = |single: bool| self.allowed_ips.iter().any(|c| c.contains(ip) && (c.is_single() || !single));
         match special {

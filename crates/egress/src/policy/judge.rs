@@ -132,8 +132,8 @@ fn judge<'p>(judged: Vec<&'p Endpoint>, method: &str, target: &Target, upgrade: 
 }
 
 /// The first endpoint that allows; for a WebSocket one of that protocol, if there is one.
-fn allowing<'p, 'r>(
-    judged: &'r [&'p Endpoint],
+fn allowing<'p>(
+    judged: &[&'p Endpoint],
     method: &str,
     target: &Target,
     upgrade: bool,

@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(text.lines().count(), 2);
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/null", &path).unwrap();
-        assert!(Log::open(path.clone(), 1, Arc::new(SystemClock)).is_err());
+        assert!(Log::open(path, 1, Arc::new(SystemClock)).is_err());
         assert!(Log::open("/dev/full".into(), 1, Arc::new(SystemClock)).is_err());
     }
 }

@@ -1,6 +1,5 @@
 //! Refreshes: ahead of the end, one at a time, and nothing is lost by one that fails.
 
-use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -57,10 +57,7 @@ impl Ca {
     }
 
     /// A certificate and key for `host`, a name or an address.
-    pub(crate) fn leaf(
-        &self,
-        host: &Host,
-    ) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), rcgen::Error> {
+    pub(crate) fn leaf(&self, host: &Host) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), rcgen::Error> {
         let mut params = dated(self.made);
         params.distinguished_name = named("Bastion sandbox proxy");
         params.subject_alt_names = vec![subject(host)?];
@@ -90,9 +87,8 @@ fn subject(host: &Host) -> Result<SanType, rcgen::Error> {
 }
 
 fn dated(made: Timestamp) -> CertificateParams {
-    let at = |time: Timestamp| {
-        OffsetDateTime::from_unix_timestamp(time.as_second()).unwrap_or(OffsetDateTime::UNIX_EPOCH)
-    };
+    let at =
+        |time: Timestamp| OffsetDateTime::from_unix_timestamp(time.as_second()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let mut params = CertificateParams::default();
     params.not_before = at(made.saturating_sub(BACKDATE).unwrap_or(made));
     params.not_after = at(made.saturating_add(LIFE).unwrap_or(made));

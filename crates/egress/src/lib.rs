@@ -11,13 +11,14 @@
 
 pub mod address;
 pub mod credential;
+pub mod glob;
 pub mod host;
 pub mod policy;
 pub mod target;
 
 mod ca;
 mod error;
-mod glob;
+
 mod limits;
 mod log;
 mod proxy;

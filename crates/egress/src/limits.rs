@@ -10,7 +10,7 @@ pub struct Limits {
     pub connections: usize,
     /// A request's first head, a ClientHello and a handshake may each take this long.
     pub head: Duration,
-    /// A connection between two requests, and a later request's head.
+    /// A connection between two requests, a later request's head, and a tunnel whose one direction has ended.
     pub between: Duration,
     /// A name lookup, a connect to one address and a handshake upstream may each take this long.
     pub connect: Duration,

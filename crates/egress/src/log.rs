@@ -288,7 +288,8 @@ mod tests {
             entry.answered(200 + u16::try_from(n).unwrap());
         }
         drop(entries);
-        let status = |name| rows(dir.path(), name).iter().map(|row| row["status"].as_u64().unwrap()).collect::<Vec<_>>();
+        let status =
+            |name| rows(dir.path(), name).iter().map(|row| row["status"].as_u64().unwrap()).collect::<Vec<_>>();
         assert_eq!([status("egress.jsonl.1"), status("egress.jsonl")].concat(), [200, 201, 202]);
     }
 
@@ -312,7 +313,7 @@ mod tests {
         assert_eq!(text.lines().count(), 2);
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/null", &path).unwrap();
-        assert!(Log::open(path.clone(), 1, Arc::new(SystemClock)).is_err());
+        assert!(Log::open(path, 1, Arc::new(SystemClock)).is_err());
         assert!(Log::open("/dev/full".into(), 1, Arc::new(SystemClock)).is_err());
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::upstream::Lease;
@@ -109,9 +108,4 @@ impl Drop for Answer {
             self.lease.take().into_iter().for_each(Lease::give_back);
         }
     }
-}
-
-/// All of a body, if it is not longer than `most` bytes.
-pub(crate) async fn collect(body: Incoming, most: usize) -> Option<Bytes> {
-    http_body_util::Limited::new(body, most).collect().await.ok().map(|collected| collected.to_bytes())
 }

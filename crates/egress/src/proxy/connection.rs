@@ -19,7 +19,7 @@ use super::activity::Activity;
 use super::answer::Denial;
 use super::exchange::Front;
 use super::head::{self, Ask, NoAsk};
-use super::relay;
+use super::relay::{self, Patience};
 use super::stream::Stream;
 use crate::host::{Authority, Host};
 use crate::log::{Decision, Line};
@@ -108,7 +108,7 @@ async fn tunnel(shared: &Shared, mut tcp: TcpStream, to: &Authority, mut early: 
     };
     let Ok(entry) = shared.log.begin(line) else { return };
     entry.answered(200);
-    relay::sockets(tcp, far, early, &shared.buffers, shared.limits.idle, &entry).await;
+    relay::sockets(tcp, far, early, &shared.buffers, Patience::of(&shared.limits), &entry).await;
 }
 
 /// TLS ends here, and each request in it is judged.

@@ -17,7 +17,7 @@ use super::activity::Activity;
 use super::answer::{Body, Denial};
 use super::body::{Answer, Counted, Way};
 use super::headers;
-use super::relay;
+use super::relay::{self, Patience};
 use super::upstream::Lease;
 use crate::host::Authority;
 use crate::log::{Decision, Entry, Line};
@@ -46,7 +46,10 @@ struct Cleared {
 
 impl Front {
     /// The answer to one request. It never fails: a connection is ended by hyper where a body breaks off.
-    pub(crate) async fn answer(&self, mut request: Request<Incoming>) -> Result<Response<Body>, std::convert::Infallible> {
+    pub(crate) async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> Result<Response<Body>, std::convert::Infallible> {
         let client = hyper::upgrade::on(&mut request);
         let cleared = match self.clear(request) {
             Ok(cleared) => cleared,
@@ -57,14 +60,11 @@ impl Front {
             answered = self.send(cleared, client) => answered,
             () = self.activity.ceased(self.shared.limits.idle) => Err(Denial::UPSTREAM_STALLED),
         };
-        Ok(answered.map_or_else(
-            |denial| {
-                entry.answered(denial.status.as_u16());
-                entry.failed(denial.code);
-                denial.response()
-            },
-            |response| response,
-        ))
+        Ok(answered.unwrap_or_else(|denial| {
+            entry.answered(denial.status.as_u16());
+            entry.failed(denial.code);
+            denial.response()
+        }))
     }
 
     /// Everything that comes before the wire.
@@ -198,12 +198,13 @@ impl Front {
     ) -> Response<Body> {
         entry.answered(101);
         let upstream = hyper::upgrade::on(&mut response);
-        let (seat, idle, stopped) = (Arc::clone(&self.seat), self.shared.limits.idle, self.shared.stopped.clone());
+        let (seat, stopped) = (Arc::clone(&self.seat), self.shared.stopped.clone());
+        let patience = Patience::of(&self.shared.limits);
         let total = self.shared.limits.total;
         tokio::spawn(async move {
             let relaying = async {
                 match tokio::try_join!(client, upstream) {
-                    Ok((near, far)) => relay::streams(TokioIo::new(near), TokioIo::new(far), idle, &entry).await,
+                    Ok((near, far)) => relay::streams(TokioIo::new(near), TokioIo::new(far), patience, &entry).await,
                     Err(_) => entry.failed("cut_off"),
                 }
             };

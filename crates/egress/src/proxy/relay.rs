@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::activity::Activity;
+use crate::limits::Limits;
 use crate::log::Entry;
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -45,13 +46,26 @@ impl Drop for Lent<'_> {
     }
 }
 
+/// How long nothing may move.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    idle: Duration,
+    half_closed: Duration,
+}
+
+impl Patience {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self { idle: limits.idle, half_closed: limits.between.min(limits.idle) }
+    }
+}
+
 /// Relays between two sockets. `early` was read from `near` before and goes first.
 pub(crate) async fn sockets(
     near: TcpStream,
     far: TcpStream,
     early: Vec<u8>,
     buffers: &Buffers,
-    idle: Duration,
+    patience: Patience,
     entry: &Entry,
 ) {
     let activity = Activity::new();
@@ -63,12 +77,12 @@ pub(crate) async fn sockets(
         drop(early);
         pump(near_read, far_write, buffers, &entry.up, &activity).await
     };
-    let both = async { tokio::try_join!(up, pump(far_read, near_write, buffers, &entry.down, &activity)) };
-    until_idle(both, &activity, idle, entry).await;
+    let down = pump(far_read, near_write, buffers, &entry.down, &activity);
+    both(up, down, &activity, patience, entry).await;
 }
 
 /// Relays between any two streams.
-pub(crate) async fn streams<N, F>(near: N, far: F, idle: Duration, entry: &Entry)
+pub(crate) async fn streams<N, F>(near: N, far: F, patience: Patience, entry: &Entry)
 where
     N: AsyncRead + AsyncWrite,
     F: AsyncRead + AsyncWrite,
@@ -78,18 +92,32 @@ where
     let (far_read, far_write) = tokio::io::split(far);
     let up = copy(near_read, far_write, &entry.up, &activity);
     let down = copy(far_read, near_write, &entry.down, &activity);
-    until_idle(async { tokio::try_join!(up, down) }, &activity, idle, entry).await;
+    both(up, down, &activity, patience, entry).await;
 }
 
-async fn until_idle(
-    both: impl Future<Output = io::Result<((), ())>>,
+/// Both directions to their ends. Once one has ended, the other has less time to stand still: a client that is gone
+/// can't be told from one that has said all.
+async fn both(
+    up: impl Future<Output = io::Result<()>>,
+    down: impl Future<Output = io::Result<()>>,
     activity: &Activity,
-    idle: Duration,
+    patience: Patience,
     entry: &Entry,
 ) {
+    tokio::pin!(up, down);
+    let (first, up_is_done) = tokio::select! {
+        result = &mut up => (result, true),
+        result = &mut down => (result, false),
+        () = activity.ceased(patience.idle) => return entry.failed("idle"),
+    };
+    if first.is_err() {
+        return entry.failed("cut_off");
+    }
+    activity.touch();
+    let second = async { if up_is_done { down.await } else { up.await } };
     tokio::select! {
-        result = both => if result.is_err() { entry.failed("cut_off") },
-        () = activity.ceased(idle) => entry.failed("idle"),
+        result = second => if result.is_err() { entry.failed("cut_off") },
+        () = activity.ceased(patience.half_closed) => entry.failed("idle"),
     }
 }
 

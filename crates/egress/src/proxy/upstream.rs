@@ -4,7 +4,6 @@
 //! address that was checked for the same host and port.
 
 use std::collections::HashMap;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::answer::Denial;
 use super::body::Counted;
@@ -85,30 +85,31 @@ impl Upstream {
         admits: Admits<'_>,
     ) -> Result<Lease, Denial> {
         let key = Key { host: to.host.clone(), port: to.port, tls };
-        let lease = |sender, loopback, reused, key| Lease {
-            sender,
-            loopback,
-            reused,
-            key,
-            kept: Arc::clone(&self.kept),
-        };
+        let lease =
+            |sender, loopback, reused, key| Lease { sender, loopback, reused, key, kept: Arc::clone(&self.kept) };
         if !fresh && let Some(Kept { sender, loopback, .. }) = self.take(&key) {
             return Ok(lease(sender, loopback, true, key));
         }
         let (tcp, loopback) = self.dial(to, admits).await?;
         let sender = if tls {
-            let name = server_name(&to.host)?;
-            match timeout(self.limits.connect, self.tls.connect(name, tcp)).await {
-                Ok(Ok(stream)) => self.speak(stream).await?,
-                Ok(Err(error)) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
-                    return Err(Denial::UPSTREAM_TLS);
-                }
-                Ok(Err(_)) | Err(_) => return Err(Denial::UNREACHABLE),
-            }
+            let stream = self.secure(to, tcp).await?;
+            self.speak(stream).await?
         } else {
             self.speak(tcp).await?
         };
         Ok(lease(sender, loopback, false, key))
+    }
+
+    /// TLS over `tcp`, verified for the host of `to`.
+    pub(crate) async fn secure(&self, to: &Authority, tcp: TcpStream) -> Result<TlsStream<TcpStream>, Denial> {
+        let name = server_name(&to.host)?;
+        match timeout(self.limits.connect, self.tls.connect(name, tcp)).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+                Err(Denial::UPSTREAM_TLS)
+            }
+            Ok(Err(_)) | Err(_) => Err(Denial::UNREACHABLE),
+        }
     }
 
     /// A connected socket to one of the addresses of `to` that may be spoken to, and whether it is of this machine.
@@ -209,9 +210,4 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, Denial> {
         Some(ip) => Ok(ServerName::IpAddress(ip.into())),
         None => ServerName::try_from(host.as_str().to_owned()).map_err(|_| Denial::UPSTREAM_TLS),
     }
-}
-
-/// Whether an error of the system or of hyper is the other side's sudden end.
-pub(crate) fn is_io(error: &hyper::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<io::Error>()) || error.is_incomplete_message()
 }

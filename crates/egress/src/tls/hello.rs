@@ -157,9 +157,7 @@ mod tests {
     fn names(names: &[&str]) -> Vec<u8> {
         let list: Vec<u8> = names
             .iter()
-            .flat_map(|name| {
-                [&[0][..], &u16::try_from(name.len()).unwrap().to_be_bytes(), name.as_bytes()].concat()
-            })
+            .flat_map(|name| [&[0][..], &u16::try_from(name.len()).unwrap().to_be_bytes(), name.as_bytes()].concat())
             .collect();
         extension(0, &[&u16::try_from(list.len()).unwrap().to_be_bytes()[..], &list].concat())
     }

@@ -160,3 +160,26 @@ fn an_answer_before_the_upload_is_done_arrives() {
     client.write_all(head.as_bytes()).unwrap();
     assert_eq!(status(&read_head(&mut client).unwrap()), 413);
 }
+
+#[test]
+fn a_client_that_goes_away_ends_what_it_asked_for() {
+    let web = Web::new();
+    let (ended, over) = channel::<()>();
+    let ended = Mutex::new(ended);
+    let host = Upstream::tls(&web, "api.example", move |stream| {
+        read_request(stream).unwrap();
+        stream.write_all(CHUNKED).and_then(|()| stream.flush()).unwrap();
+        while stream.write_all(b"5\r\nevent\r\n").and_then(|()| stream.flush()).is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        ended.lock().unwrap().send(()).unwrap();
+    });
+    let world = Setup::new(&web, &[rest("api.example", host.port)]).start().named(&["api.example"]);
+    let mut client = world.tls("api.example", host.port);
+    client.write_all(format!("GET / HTTP/1.1\r\nhost: api.example:{}\r\n\r\n", host.port).as_bytes()).unwrap();
+    read_head(&mut client).unwrap();
+    assert_eq!(read_chunk(&mut client).unwrap(), b"event");
+    drop(client);
+    over.recv_timeout(PATIENCE).expect("the host is let go");
+    world.logged(|row| row["bytes_down"].as_u64().is_some_and(|bytes| bytes >= 5));
+}

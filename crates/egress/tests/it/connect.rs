@@ -99,7 +99,9 @@ fn what_is_not_tls_to_that_host_is_closed() {
     }
     // a name that is listed, but not the one of the CONNECT
     let mut fronting = world.tls_with(&format!("api.example:{port}"), "other.example", &world.ca, &[]);
-    assert!(fronting.write_all(b"GET / HTTP/1.1\r\n\r\n").and_then(|()| fronting.flush()).is_err() || closes(&mut fronting));
+    assert!(
+        fronting.write_all(b"GET / HTTP/1.1\r\n\r\n").and_then(|()| fronting.flush()).is_err() || closes(&mut fronting)
+    );
     world.logged(|row| row["reason"] == "sni_mismatch");
     // an address as its name: no SNI is sent
     let mut nameless = world.tls_with(&format!("api.example:{port}"), "127.0.0.1", &world.ca, &[]);

@@ -13,7 +13,8 @@ fn a_host_that_is_not_the_connections_is_refused() {
     let port = host.port;
     let endpoints = [rest("api.example", port), rest("other.example", port)];
     let world = Setup::new(&web, &endpoints).start().named(&["api.example", "other.example"]);
-    let ask = |fields: &str, path: &str| world.ask("api.example", port, &format!("GET {path} HTTP/1.1\r\n{fields}\r\n"));
+    let ask =
+        |fields: &str, path: &str| world.ask("api.example", port, &format!("GET {path} HTTP/1.1\r\n{fields}\r\n"));
     for fields in [
         format!("host: other.example:{port}\r\n"),
         "host: api.example\r\n".to_owned(),
@@ -104,7 +105,8 @@ fn a_request_has_one_framing() {
     assert_eq!(host.seen(), Vec::<String>::new());
 
     // both: read by its chunks, sent on by chunks alone, and then the connection is over
-    for fields in ["content-length: 99\r\ntransfer-encoding: chunked\r\n", "transfer-encoding: chunked\r\ncontent-length: 4\r\n"]
+    for fields in
+        ["content-length: 99\r\ntransfer-encoding: chunked\r\n", "transfer-encoding: chunked\r\ncontent-length: 4\r\n"]
     {
         let mut client = world.tls("api.example", port);
         let request = format!("POST / HTTP/1.1\r\nhost: api.example:{port}\r\n{fields}\r\n2\r\nab\r\n0\r\n\r\n{inner}");

@@ -183,8 +183,7 @@ fn watched(lifeline: OwnedFd) -> io::Result<OwnedFd> {
     let (ended, setup) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let mut watcher = Command::new("/proc/self/exe");
     watcher.args([STAGE, WATCH]).env_clear().stdin(lifeline).stdout(ended).stderr(Stdio::null());
-    #[expect(clippy::zombie_processes, reason = "bubblewrap, which we become, buries it")]
-    watcher.spawn()?;
+    watcher.spawn()?; // bubblewrap, which we become, buries it
     Ok(setup)
 }
 

@@ -154,7 +154,6 @@ impl Builder {
 
     fn file(&mut self, path: &str, bytes: Vec<u8>) {
         self.words(&["--perms", "0444", "--ro-bind-data"]);
-        // The first descriptor of the message is the job.
         self.built.words.push(Word::Descriptor(self.built.files.len()));
         self.words(&[path]);
         self.built.files.push(bytes);

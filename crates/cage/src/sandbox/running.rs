@@ -13,13 +13,16 @@ use super::Enforced;
 use super::group::Group;
 use super::start::read_some;
 
-/// Keeps the thread that started the sandbox; the sandbox dies with it.
+/// What the sandbox dies with: the thread that started it, and our end of a pipe.
 #[derive(Debug)]
-pub(super) struct Keeper(#[expect(dead_code, reason = "that it is there is its use")] Sender<()>);
+pub(super) struct Keeper {
+    _thread: Sender<()>,
+    _lifeline: OwnedFd,
+}
 
 impl Keeper {
-    pub(super) fn new(thread: Sender<()>) -> Self {
-        Self(thread)
+    pub(super) fn new(thread: Sender<()>, lifeline: OwnedFd) -> Self {
+        Self { _thread: thread, _lifeline: lifeline }
     }
 }
 

@@ -11,7 +11,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use rustix::io::FdFlags;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, FdFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
 };
@@ -27,10 +28,15 @@ pub(super) const CHANNEL: RawFd = 3;
 /// The second argument of the helper that holds a user namespace open.
 const HOLD: &str = "hold-user-namespace";
 
+/// The second argument of the helper that watches the launcher.
+const WATCH: &str = "watch";
+
 /// The program between the launcher and bubblewrap (`bastion-supervisor stage`). Returns only where it failed.
 pub fn stage() -> ExitCode {
-    if std::env::args_os().nth(2).is_some_and(|argument| argument == HOLD) {
-        return hold();
+    match std::env::args().nth(2).as_deref() {
+        Some(HOLD) => return hold(),
+        Some(WATCH) => return watch(),
+        _ => {}
     }
     let channel = match own_channel() {
         Ok(channel) => channel,
@@ -54,11 +60,12 @@ fn become_bubblewrap(channel: BorrowedFd<'_>) -> Result<std::convert::Infallible
     let message = wire::receive(channel, wire::MOST_DESCRIPTORS - 1, None)
         .and_then(|received| received.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
         .map_err(step)?;
-    let mut descriptors = message.descriptors;
-    if descriptors.is_empty() {
+    let mut descriptors = message.descriptors.into_iter();
+    let (Some(job), Some(lifeline)) = (descriptors.next(), descriptors.next()) else {
         return Err(Failure::new(Layer::Namespaces, "the launcher's message", "it has no job"));
-    }
-    let job: Job = wire::from_file(descriptors.remove(0)).map_err(failed(Layer::Namespaces, "the job"))?;
+    };
+    let job: Job = wire::from_file(job).map_err(failed(Layer::Namespaces, "the job"))?;
+    let setup = watched(lifeline).map_err(failed(Layer::Namespaces, "dying with the launcher"))?;
     for cgroup in &job.cgroups {
         enter(cgroup).map_err(|why| Failure::new(Layer::Limits, format!("entering {cgroup}"), why))?;
     }
@@ -67,7 +74,9 @@ fn become_bubblewrap(channel: BorrowedFd<'_>) -> Result<std::convert::Infallible
         become_user(staging).map_err(failed(Layer::Identity, "becoming the sandbox's user"))?;
     }
     die_with(job.parent)?;
-    execute(&job, channel, &descriptors).map_err(|why| Failure::new(Layer::Namespaces, job.bubblewrap, why))
+    rustix::io::fcntl_setfd(&setup, FdFlags::empty()).map_err(failed(Layer::Namespaces, "keeping a pipe open"))?;
+    execute(&job, channel, &descriptors.collect::<Vec<_>>())
+        .map_err(|why| Failure::new(Layer::Namespaces, job.bubblewrap, why))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel, which takes one write")]
@@ -161,6 +170,37 @@ fn become_user(staging: &Staging) -> Result<(), rustix::io::Errno> {
     rustix::thread::set_thread_groups(&[])?;
     rustix::thread::set_thread_res_gid(gid, gid, gid)?;
     rustix::thread::set_thread_res_uid(uid, uid, uid)
+}
+
+/// Starts a second process of ours that kills our process group when the launcher's end of `lifeline` closes. It ends
+/// with the setup, which is when nobody holds the pipe any more that this returns: init closes it.
+///
+/// There is a time in which the kernel's signal for a parent's death does not reach everyone: bubblewrap's child waits
+/// for its parent to set it up, has not asked for the signal yet, and would wait for ever. Nor does any signal that the
+/// kernel could send by itself reach it, the first process of its namespace.
+#[expect(clippy::disallowed_methods, reason = "the cage starts its own program")]
+fn watched(lifeline: OwnedFd) -> io::Result<OwnedFd> {
+    let (ended, setup) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let mut watcher = Command::new("/proc/self/exe");
+    watcher.args([STAGE, WATCH]).env_clear().stdin(lifeline).stdout(ended).stderr(Stdio::null());
+    watcher.spawn()?; // bubblewrap, which we become, buries it
+    Ok(setup)
+}
+
+/// The watcher: the launcher's pipe is its stdin, the setup's its stdout.
+fn watch() -> ExitCode {
+    let closed = |pipe: &PollFd<'_>| pipe.revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+    loop {
+        let (launcher, setup) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+        let mut pipes = [launcher, setup].map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::empty()));
+        let polled = poll(&mut pipes, None);
+        if closed(&pipes[0]) || polled.is_err_and(|errno| errno != Errno::INTR) {
+            let _ = rustix::process::kill_current_process_group(Signal::KILL); // and us
+        }
+        if closed(&pipes[1]) {
+            return ExitCode::SUCCESS;
+        }
+    }
 }
 
 /// After the change of user, which clears it. The launcher may have died already: then nobody would tell us.

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags};
 
 use super::bubblewrap::{self, Trial};
@@ -96,11 +98,13 @@ impl Prepared {
             cgroups: self.group.doors(),
             identity: self.built.staging,
         };
-        let (mut child, keeper) = spawn(command).map_err(launcher("starting the stage"))?;
+        let (lifeline, held) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|errno| SandboxError::Launcher { step: "a pipe", source: errno.into() })?;
+        let (mut child, keeper) = spawn(command, held).map_err(launcher("starting the stage"))?;
         let pipes = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
         let mut running = Running::new(child, keeper, self.group, pipes, self.notes);
         // Whatever fails from here on drops `running`, which ends what has been started.
-        let messages = Messages { job, orders, files: self.built.files };
+        let messages = Messages { job, lifeline, orders, files: self.built.files };
         match meet(ours.as_fd(), &messages, deadline) {
             Ok(met) => {
                 running.met(met.listener, met.process, met.pid, met.landlock);
@@ -116,7 +120,8 @@ impl Prepared {
 
     fn command(&self, channel: OwnedFd) -> Command {
         let mut command = self.group.command(&self.plan.program, &self.plan.limits);
-        command.arg(super::STAGE).current_dir("/");
+        // A group of its own, which the kernel can kill as a whole.
+        command.arg(super::STAGE).current_dir("/").process_group(0);
         command.stdin(channel).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -170,7 +175,7 @@ fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Starts a process from a thread that lives as long as the run: the kernel's signal for a parent's death comes when
 /// the *thread* ends that started the child (`PR_SET_PDEATHSIG` in prctl(2)).
-fn spawn(mut command: Command) -> io::Result<(Child, Keeper)> {
+fn spawn(mut command: Command, lifeline: OwnedFd) -> io::Result<(Child, Keeper)> {
     let (started, child) = mpsc::sync_channel(1);
     let (keeper, released) = mpsc::channel::<()>();
     std::thread::Builder::new().name("sandbox".to_owned()).stack_size(128 << 10).spawn(move || {
@@ -180,11 +185,12 @@ fn spawn(mut command: Command) -> io::Result<(Child, Keeper)> {
         let _ = released.recv(); // an error: the keeper was dropped
     })?;
     let child = child.recv().map_err(io::Error::other)??;
-    Ok((child, Keeper::new(keeper)))
+    Ok((child, Keeper::new(keeper, lifeline)))
 }
 
 struct Messages {
     job: Job,
+    lifeline: OwnedFd,
     orders: Orders,
     files: Vec<Vec<u8>>,
 }
@@ -222,10 +228,13 @@ impl From<io::Error> for Ended {
 /// Both messages, the listener, our consent, the last report, the end of the channel.
 fn meet(channel: BorrowedFd<'_>, messages: &Messages, deadline: Instant) -> Result<Met, Ended> {
     let mut files = vec![wire::as_file("job", &messages.job)?];
+    let lifeline = messages.lifeline.as_fd();
     for bytes in &messages.files {
         files.push(wire::in_memory("file", bytes)?);
     }
-    wire::tell(channel, &"job", &wire::lent(&files))?;
+    let mut descriptors = wire::lent(&files);
+    descriptors.insert(1, lifeline);
+    wire::tell(channel, &"job", &descriptors)?;
     wire::tell(channel, &"orders", &[wire::as_file("orders", &messages.orders)?.as_fd()])?;
 
     let mut received = expect(channel, 1, deadline)?;

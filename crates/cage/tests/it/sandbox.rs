@@ -1,7 +1,7 @@
 //! One test for each thing that must be impossible from inside a sandbox, as root and as an ordinary user.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -335,7 +335,7 @@ fn tmp_is_bounded(host: &Host) -> Outcome {
 fn grandchild(host: &Host) -> Outcome {
     let beats = host.path("run/beats");
     let size = || fs::metadata(&beats).map_or(0, |file| file.len());
-    let mut launcher = itself().arg("launcher").arg(&host.home).spawn().unwrap();
+    let mut launcher = itself().arg("launcher").arg(&host.home).stdout(Stdio::null()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
     while size() < 5 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));
@@ -352,10 +352,40 @@ fn grandchild(host: &Host) -> Outcome {
     check(size() == after, "it lives on without its launcher")
 }
 
-/// The other side of [`grandchild`]: a launcher that is killed.
+/// Launchers that are killed while they start a sandbox leave nobody behind.
+fn killed_while_starting(host: &Host) -> Outcome {
+    for delay in (0..48).step_by(4) {
+        let mut launcher = itself().arg("launcher").arg(&host.home).stdout(Stdio::piped()).spawn().unwrap();
+        let mut uid = String::new();
+        BufReader::new(launcher.stdout.take().unwrap()).read_line(&mut uid).unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        launcher.kill().unwrap();
+        launcher.wait().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        let left = sandboxes_of(uid.trim().parse().unwrap());
+        check(left.is_empty(), format!("after {delay} ms: {left:?} live on"))?;
+    }
+    Ok(())
+}
+
+/// Processes of a user that are, or are to become, a sandbox.
+fn sandboxes_of(uid: u32) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let owned = fs::metadata(entry.path()).is_ok_and(|process| process.uid() == uid);
+        let command = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        if owned && ["bwrap", "supervisor", "stage"].iter().any(|part| command.contains(part)) {
+            found.push(format!("{} {}", entry.file_name().to_string_lossy(), command.replace('\0', " ")));
+        }
+    }
+    found
+}
+
+/// The other side of the tests above: a launcher that is killed.
 pub(crate) fn launcher(folder: &str) -> ExitCode {
     let host = Host { home: folder.into(), _own: None };
     let plan = host.plan(&["/bin/sh", "-c", "/opt/probe probe beat /sandbox/beats; exec sleep 600"]);
+    println!("{}", plan.identity.uid);
     let _running = start(plan).unwrap();
     std::thread::sleep(Duration::from_secs(60));
     ExitCode::SUCCESS
@@ -545,6 +575,7 @@ const TESTS: &[(&str, fn(&Host) -> Outcome)] = &[
     ("bounds_a_memory_hog", memory_hog),
     ("bounds_files_in_memory", tmp_is_bounded),
     ("takes_grandchildren_with_it", grandchild),
+    ("leaves_nobody_when_killed_while_starting", killed_while_starting),
     ("ends_as_it_is_told", ends),
     ("hands_over_its_listener", listener),
     ("keeps_owners", owners),

@@ -10,6 +10,7 @@ mod limits;
 mod output;
 mod real;
 mod results;
+mod sandboxed;
 mod server;
 mod settings;
 mod signals;

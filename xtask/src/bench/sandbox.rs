@@ -43,7 +43,8 @@ pub(crate) fn start(program: &Path, runs: usize) -> Result<()> {
         let timed = |words: &[&str]| median(runs, || command(words)).map(|time| time.saturating_sub(setpriv));
         let plain = if wrapper.is_empty() { timed(&["true"])? } else { Duration::ZERO };
         let bare = timed(&["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"])?;
-        let output = command(&[&ours.display().to_string(), &supervisor.display().to_string(), &runs.to_string()]).output()?;
+        let output =
+            command(&[&ours.display().to_string(), &supervisor.display().to_string(), &runs.to_string()]).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let own: f64 =
             text.trim().parse().with_context(|| format!("{text}{}", String::from_utf8_lossy(&output.stderr)))?;

@@ -65,7 +65,8 @@ fn program(name: &str, machine: &Machine) -> Option<PathBuf> {
         println!("SKIPPED: no {name} program in {variable} or PATH");
         return None;
     };
-    let reached = machine.as_user(Path::new("test")).arg("-x").arg(&found).status().is_ok_and(|status| status.success());
+    let reached =
+        machine.as_user(Path::new("test")).arg("-x").arg(&found).status().is_ok_and(|status| status.success());
     if !reached {
         println!("SKIPPED: {} is out of reach for an ordinary user", found.display());
         return None;
@@ -77,8 +78,8 @@ fn one_cycle(name: &str, key: &str, shape: &str, config: impl Fn(&Machine, u16) 
     for user in users() {
         let Some(machine) = user() else { continue };
         let Some(program) = program(name, &machine) else { continue };
-        let search = "touch /sandbox/ran; grep -rlsa planted- /sandbox /etc /tmp /run /opt/bastion-harness/bin; \
-                      cat /proc/*/environ /proc/*/cmdline 2>/dev/null | grep -a planted-; env | grep planted-; echo searched";
+        let search = "touch /sandbox/ran; grep -rlsa 'planted-[a-z]' /sandbox /etc /tmp /run /opt/bastion-harness/bin; \
+                      cat /proc/*/environ /proc/*/cmdline 2>/dev/null | grep -a 'planted-[a-z]'; env | grep 'planted-[a-z]'; echo searched";
         let last = "Done.\nOPENSHELL_AGENT_RESULT {\"status\":\"complete\",\"reason\":\"asked\"}".to_owned();
         let server = Server::start(Script { command: Some(search.to_owned()), last: vec![last], ..Script::default() });
         let front = Front::before(server.port);
@@ -128,10 +129,11 @@ fn one_cycle(name: &str, key: &str, shape: &str, config: impl Fn(&Machine, u16) 
             }
             let said = model.last().unwrap();
             assert!(said.body.contains("searched"), "the tool ran");
-            assert!(!said.body.contains("planted-"), "the secret was found inside: {}", said.body);
+            assert!(!said.body.contains(&secret), "the secret was found inside: {}", said.body);
         });
         let runs = machine.state().join("runs");
-        let sandbox = runs.read_dir().unwrap().map(|entry| entry.unwrap().path().join("sandbox")).find(|path| path.is_dir());
+        let sandbox =
+            runs.read_dir().unwrap().map(|entry| entry.unwrap().path().join("sandbox")).find(|path| path.is_dir());
         assert!(sandbox.unwrap().join("ran").exists());
         assert!(!ran.out.contains(&secret) && !ran.err.contains(&secret));
         let look = |place: &Path| Command::new("grep").args(["-rlsa", &secret]).arg(place).output().unwrap().stdout;

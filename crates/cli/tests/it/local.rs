@@ -352,7 +352,7 @@ impl Server {
         let made = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
             .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
-            .args(["-addext", "basicConstraints=critical,CA:TRUE"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
             .arg("-keyout")
             .arg(ca.join("key.pem"))
             .arg("-out")
@@ -434,7 +434,7 @@ fn a_credential_is_put_in_outside_and_is_nowhere_inside() {
         let ran = ran.ok();
         assert!(ran.out.contains("placeholder openshell:resolve:env:MODEL_KEY"), "{}", ran.out);
         assert!(
-            ran.out.contains("answer") && ran.out.contains("plain 403") && ran.out.contains("denied"),
+            ran.out.contains("answer") && ran.out.contains("plain 400") && ran.out.contains("denied"),
             "{}",
             ran.out
         );

@@ -133,7 +133,7 @@ fn what_is_wrong_with_a_launch_is_said_with_its_exit_status() {
         (vec!["--agent", hello, "--once", "--watch"], 2, "exclude each other"),
         (vec!["--agent", hello, "--harness", "codex"], 3, "supported are command"),
         (vec!["--agent", "nobody"], 3, "is in none of"),
-        (vec!["--agent", hello], 3, "--gateway"),
+        (vec!["--agent", hello], 3, "nothing outside its sandbox"),
         (vec![], 2, "--agent"),
     ] {
         let ran = machine.run(&[&["launch"], &args[..], &["look"]].concat()).fails(status);

@@ -11,14 +11,14 @@ use super::run::Rotated;
 
 const MAX_FILE: u64 = 4 << 20;
 
-/// What takes rotated values: the variable, and the new values by material; that of the credential itself has no name.
+/// What takes rotated values: the variable, and its materials by name.
 pub(crate) fn writer(credentials: &[Credential]) -> Rotated {
     let places: Vec<(String, Vec<Back>)> =
         credentials.iter().map(|credential| (credential.env.clone(), credential.back.clone())).collect();
     Box::new(move |env, values| {
         let own = places.iter().filter(|(name, _)| name == env).flat_map(|(_, back)| back);
         for place in own {
-            let value = values.iter().find(|(name, _)| place.material.as_deref().unwrap_or_default() == name);
+            let value = values.iter().find(|(name, _)| place.material == *name);
             if let Some((_, value)) = value {
                 // there is nobody to tell; the run itself goes on with the new value, and the old one is still there
                 let _ = write(&place.file, &place.query, value);
@@ -55,8 +55,8 @@ mod tests {
         let file = dir.path().join("auth.json");
         std::fs::write(&file, r#"{"z": 1, "tokens": {"refresh": "old", "access": "a"}, "list": [{"t": "x"}]}"#)
             .unwrap();
-        let back = |material: Option<&str>, query: &str| Back {
-            material: material.map(str::to_owned),
+        let back = |material: &str, query: &str| Back {
+            material: material.to_owned(),
             file: file.clone(),
             query: query.to_owned(),
         };
@@ -65,20 +65,16 @@ mod tests {
             profile: "p".into(),
             value: Handed(Zeroizing::new("a".into())),
             materials: vec![],
-            back: vec![
-                back(None, "tokens.access"),
-                back(Some("refresh_token"), "tokens.refresh"),
-                back(Some("other"), "list.0.t"),
-            ],
+            back: vec![back("refresh_token", "tokens.refresh"), back("other", "list.0.t")],
         };
         let rotated = writer(&[credential]);
         let value = |name: &str, value: &str| (name.to_owned(), Zeroizing::new(value.to_owned()));
         rotated("OTHER", &[value("refresh_token", "not this")]);
-        rotated("TOKEN", &[value("refresh_token", "new"), value("", "b")]);
+        rotated("TOKEN", &[value("refresh_token", "new"), value("unknown", "b")]);
         let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!(
             json,
-            serde_json::json!({"z": 1, "tokens": {"refresh": "new", "access": "b"}, "list": [{"t": "x"}]})
+            serde_json::json!({"z": 1, "tokens": {"refresh": "new", "access": "a"}, "list": [{"t": "x"}]})
         );
     }
 

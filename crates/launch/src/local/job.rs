@@ -62,15 +62,15 @@ pub(crate) struct Credential {
     pub(crate) value: Handed,
     /// What it is refreshed with, by name.
     pub(crate) materials: Vec<(String, Handed)>,
-    /// Where a rotated value goes back to.
+    /// Where a rotated material goes back to.
     pub(crate) back: Vec<Back>,
 }
 
 /// A field of a JSON file that a value was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Back {
-    /// The material's name; of the credential itself none.
-    pub(crate) material: Option<String>,
+    /// The material's name.
+    pub(crate) material: String,
     pub(crate) file: PathBuf,
     /// Keys, parted by dots.
     pub(crate) query: String,

@@ -103,7 +103,7 @@ pub(crate) fn job(launch: &Launch<'_, '_>, layout: &Layout, identity: (u32, u32)
                 materials: refreshed.map_or_else(Vec::new, |_| {
                     secrets.materials.iter().map(|(name, secret)| (name.clone(), hand(secret))).collect()
                 }),
-                back: refreshed.map_or_else(Vec::new, |refresh| places(provider, name, refresh, launch.bases)),
+                back: refreshed.map_or_else(Vec::new, |refresh| places(refresh, launch.bases)),
             });
         }
     }
@@ -134,19 +134,15 @@ pub(crate) fn job(launch: &Launch<'_, '_>, layout: &Layout, identity: (u32, u32)
     })
 }
 
-/// The fields that a refresh of this credential was read from.
-fn places(provider: &Provider, env: &str, refresh: &agent::Refresh, bases: &Bases) -> Vec<Back> {
-    let own = provider.credentials.iter().filter(|credential| credential.env == env);
-    let own = own.map(|credential| (None, &credential.source));
-    let materials = refresh.materials.iter().map(|material| (Some(material.name.clone()), &material.source));
-    own.chain(materials)
-        .filter_map(|(material, source)| match source {
-            Source::FileJson { path, query } => {
-                Some(Back { material, file: bases.credential(path).ok()?, query: query.clone() })
-            }
-            _ => None,
-        })
-        .collect()
+/// The fields that the materials of a refresh were read from.
+fn places(refresh: &agent::Refresh, bases: &Bases) -> Vec<Back> {
+    let place = |material: &agent::Material| match &material.source {
+        Source::FileJson { path, query } => {
+            Some(Back { material: material.name.clone(), file: bases.credential(path).ok()?, query: query.clone() })
+        }
+        _ => None,
+    };
+    refresh.materials.iter().filter_map(place).collect()
 }
 
 fn limits(local: &agent::Local) -> Result<Limits, LaunchError> {

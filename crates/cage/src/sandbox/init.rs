@@ -1,9 +1,10 @@
 //! The first program inside: `bastion-supervisor init`.
 //!
-//! In this order: it binds the proxy's address in the sandbox's network namespace and hands that socket to the
-//! launcher; waits until the launcher has judged it; closes every descriptor above 2; takes limits, Landlock and
-//! seccomp on itself; makes sure; says that everything is in force; becomes the command. The channel is the one
-//! descriptor that it keeps until then, and it closes with the change of program, by which the launcher knows.
+//! In this order: it waits until the sandbox is sure to die with its launcher; binds the proxy's address in the
+//! sandbox's network namespace and hands that socket over; waits until the launcher has judged it; closes every
+//! descriptor above 2; takes limits, Landlock and seccomp on itself; makes sure; says that everything is in force;
+//! becomes the command. The channel is the one descriptor that it keeps until then, and it closes with the change of
+//! program, by which the launcher knows.
 
 use std::io;
 use std::net::TcpListener;
@@ -43,6 +44,7 @@ pub fn init() -> ExitCode {
 
 fn become_command(channel: BorrowedFd<'_>) -> Result<std::convert::Infallible, Failure> {
     let orders = orders(channel).map_err(failed(Layer::Namespaces, "the launcher's orders"))?;
+    await_first_process().map_err(failed(Layer::Namespaces, "waiting for bubblewrap"))?;
     hand_over(channel).map_err(failed(Layer::Namespaces, "handing over the listener"))?;
     kernel::close_from(CHANNEL.cast_unsigned() + 1).map_err(failed(Layer::Namespaces, "closing descriptors"))?;
     std::env::set_current_dir(&orders.cwd).map_err(|why| Failure::new(Layer::Plan, orders.cwd.clone(), why))?;
@@ -58,6 +60,22 @@ fn orders(channel: BorrowedFd<'_>) -> io::Result<Orders> {
     let deadline = Some(Instant::now() + PATIENCE);
     let mut message = wire::receive(channel, 1, deadline)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     wire::from_file(message.descriptors.pop().ok_or(io::ErrorKind::InvalidData)?)
+}
+
+/// Waits until process 1 of the sandbox, bubblewrap, has asked to die with its parent. It does so after it has made us,
+/// and a launcher that ended before would leave it, and so everything here, alive.
+///
+/// It sleeps for the first time when that is done, in waiting for us; until then it is running, or waits for a disk.
+fn await_first_process() -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        let stat = std::fs::read_to_string("/proc/1/stat")?;
+        if stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('S')) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Err(io::ErrorKind::TimedOut.into())
 }
 
 /// Our copy of the listener closes at the end of this, the launcher's is the only one left.

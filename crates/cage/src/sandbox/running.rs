@@ -26,6 +26,14 @@ impl Keeper {
     }
 }
 
+/// Processes by descriptor, so that a signal reaches them or nobody.
+#[derive(Debug)]
+pub(super) struct Processes {
+    /// Process 1 of the sandbox's namespace: with it end all.
+    pub(super) first: OwnedFd,
+    pub(super) supervisor: OwnedFd,
+}
+
 /// A sandbox that runs. It ends when this is dropped, and when the process ends that has it.
 #[derive(Debug)]
 pub struct Running {
@@ -34,8 +42,7 @@ pub struct Running {
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     enforced: Enforced,
-    /// The supervisor, by descriptor, so that a signal reaches it or nobody.
-    process: Option<OwnedFd>,
+    processes: Option<Processes>,
     pid: u32,
     // Dropped in this order, after the child has ended.
     group: Group,
@@ -51,12 +58,12 @@ impl Running {
         notes: Vec<String>,
     ) -> Self {
         let enforced = Enforced::new(&group, notes);
-        Self { child, listener: None, stdout, stderr, enforced, process: None, pid: 0, group, _keeper: keeper }
+        Self { child, listener: None, stdout, stderr, enforced, processes: None, pid: 0, group, _keeper: keeper }
     }
 
-    pub(super) fn met(&mut self, listener: TcpListener, process: OwnedFd, pid: u32, landlock: Option<u8>) {
+    pub(super) fn met(&mut self, listener: TcpListener, processes: Processes, pid: u32, landlock: Option<u8>) {
         self.listener = Some(listener);
-        self.process = Some(process);
+        self.processes = Some(processes);
         self.pid = pid;
         self.enforced.landlock = landlock;
     }
@@ -94,7 +101,7 @@ impl Running {
 
     /// Asks the command to end (SIGTERM). No error where it has ended already.
     pub fn terminate(&self) -> io::Result<()> {
-        match self.process.as_ref().map(|process| pidfd_send_signal(process, Signal::TERM)) {
+        match self.processes.as_ref().map(|process| pidfd_send_signal(&process.supervisor, Signal::TERM)) {
             None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
             Some(Err(error)) => Err(error.into()),
         }
@@ -103,7 +110,10 @@ impl Running {
     /// Ends everything inside at once, and waits for it.
     pub fn kill(&mut self) {
         self.group.kill();
-        let _ = self.child.kill(); // it may have ended; with it ends the first process inside, and so all of them
+        let _ = self.child.kill(); // each may have ended
+        if let Some(processes) = &self.processes {
+            let _ = pidfd_send_signal(&processes.first, Signal::KILL);
+        }
         let _ = self.child.wait();
     }
 

@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags};
 use super::bubblewrap::{self, Trial};
 use super::group::Group;
 use super::options::{self, Built};
-use super::running::Keeper;
+use super::running::{Keeper, Processes};
 use super::wire::{self, Job, Orders, Received, Report};
 use super::{Enforced, Identity, Layer, LimitedBy, Mount, PROXY, Plan, Running, SandboxError, kernel};
 
@@ -107,7 +107,7 @@ impl Prepared {
         let messages = Messages { job, lifeline, orders, files: self.built.files };
         match meet(ours.as_fd(), &messages, deadline) {
             Ok(met) => {
-                running.met(met.listener, met.process, met.pid, met.landlock);
+                running.met(met.listener, met.processes, met.pid, met.landlock);
                 Ok(running)
             }
             Err(Ended::Judged(error)) => Err(error),
@@ -197,7 +197,7 @@ struct Messages {
 
 struct Met {
     listener: TcpListener,
-    process: OwnedFd,
+    processes: Processes,
     pid: u32,
     landlock: Option<u8>,
 }
@@ -241,7 +241,7 @@ fn meet(channel: BorrowedFd<'_>, messages: &Messages, deadline: Instant) -> Resu
     let Report::Listening = report(&received)? else {
         return Err(SandboxError::Handover { why: "a report before the socket" }.into());
     };
-    let (process, pid) = sender(&received)?;
+    let (processes, pid) = sender(&received)?;
     let descriptor = received.descriptors.pop().ok_or(SandboxError::Handover { why: "no descriptor" })?;
     let listener = judge(descriptor, pid)?;
     wire::tell(channel, &"go", &[])?;
@@ -251,7 +251,7 @@ fn meet(channel: BorrowedFd<'_>, messages: &Messages, deadline: Instant) -> Resu
         return Err(SandboxError::Handover { why: "a second socket" }.into());
     };
     match wire::receive(channel, 0, Some(deadline))? {
-        None => Ok(Met { listener, process, pid, landlock }),
+        None => Ok(Met { listener, processes, pid, landlock }),
         Some(received) => {
             report(&received)?; // the command could not be started
             Err(SandboxError::Handover { why: "a message after the last" }.into())
@@ -276,12 +276,21 @@ fn report(received: &Received) -> Result<Report, Ended> {
     }
 }
 
-/// The process that sent the listener, by the kernel's word. It waits for our consent, so the number is still its own.
-fn sender(received: &Received) -> Result<(OwnedFd, u32), Ended> {
+/// The process that sent the listener, by the kernel's word, and its parent, the sandbox's first. It waits for our
+/// consent, so both numbers are still their own.
+fn sender(received: &Received) -> Result<(Processes, u32), Ended> {
     let sender = received.sender.ok_or(SandboxError::Handover { why: "no sender" })?;
     let pid = Pid::from_raw(sender.pid.as_raw_nonzero().get()).ok_or(SandboxError::Handover { why: "no process" })?;
-    let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from)?;
-    Ok((process, pid.as_raw_nonzero().get().cast_unsigned()))
+    let number = pid.as_raw_nonzero().get().cast_unsigned();
+    let stat = std::fs::read_to_string(format!("/proc/{number}/stat"))?;
+    // After the name in brackets, which may hold anything: the state, then the parent.
+    let parent = stat.rsplit_once(") ").and_then(|(_, fields)| fields.split(' ').nth(1)?.parse().ok());
+    let parent = parent.and_then(Pid::from_raw).ok_or(SandboxError::Handover { why: "no parent" })?;
+    if parent == rustix::process::getpid() {
+        return Err(SandboxError::Handover { why: "a process without a namespace of its own" }.into());
+    }
+    let open = |pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from);
+    Ok((Processes { first: open(parent)?, supervisor: open(pid)? }, number))
 }
 
 /// Only a TCP socket that listens at the proxy's address in a network namespace that is not ours.

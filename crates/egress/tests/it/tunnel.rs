@@ -151,7 +151,7 @@ fn many_tunnels_at_once_never_mix_their_bytes() {
         let mut left = SIZE;
         while left > 0 {
             let Ok(length @ 1..) = stream.read(&mut part) else { return };
-            if part[0] % 3 == 0 && left < SIZE / 2 {
+            if part[0].is_multiple_of(3) && left < SIZE / 2 {
                 return;
             }
             if stream.write_all(&part[..length]).is_err() {
@@ -182,7 +182,7 @@ fn many_tunnels_at_once_never_mix_their_bytes() {
                         break;
                     }
                 }
-                assert!(total == SIZE || mark % 3 == 0, "{mark}: {total}");
+                assert!(total == SIZE || mark.is_multiple_of(3), "{mark}: {total}");
                 drop(tcp);
                 sender.join().unwrap();
             });

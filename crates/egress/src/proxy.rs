@@ -10,6 +10,7 @@ mod connection;
 mod exchange;
 mod head;
 mod headers;
+mod pipes;
 mod relay;
 mod stream;
 mod upstream;
@@ -37,7 +38,7 @@ use crate::policy::Policy;
 use crate::refresh::{self, Rotated};
 use crate::resolve::{Resolve, SystemResolver};
 use crate::tls::{self, Leaves, UpstreamRoots};
-use relay::Buffers;
+use pipes::Pipes;
 use upstream::Upstream;
 
 /// How long what runs may take to end when the proxy stops.
@@ -47,8 +48,8 @@ const LAST: Duration = Duration::from_millis(500);
 const SWEEP: Duration = Duration::from_secs(10);
 /// Threads for name lookups.
 const WAITING_THREADS: usize = 16;
-/// Files of a connection: its own socket and one upstream, and a share of those that are kept.
-const FILES_PER_CONNECTION: u64 = 3;
+/// Files of a connection: its own socket and one upstream, and two pipes while bytes flow both ways.
+const FILES_PER_CONNECTION: u64 = 6;
 /// Files that are something else's.
 const OTHER_FILES: u64 = 128;
 
@@ -113,7 +114,7 @@ pub(crate) struct Shared {
     pub(crate) log: Log,
     pub(crate) limits: Limits,
     pub(crate) upstream: Upstream,
-    pub(crate) buffers: Buffers,
+    pub(crate) pipes: Pipes,
     pub(crate) stopped: watch::Receiver<bool>,
 }
 
@@ -142,7 +143,7 @@ impl Proxy {
             log,
             upstream: Upstream::new(tls, resolver, limits.clone()),
             limits,
-            buffers: Buffers::default(),
+            pipes: Pipes::default(),
             stopped,
         });
         listener.set_nonblocking(true).map_err(system)?;

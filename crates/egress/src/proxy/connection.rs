@@ -108,7 +108,7 @@ async fn tunnel(shared: &Shared, mut tcp: TcpStream, to: &Authority, mut early: 
     };
     let Ok(entry) = shared.log.begin(line) else { return };
     entry.answered(200);
-    relay::sockets(tcp, far, early, &shared.buffers, Patience::of(&shared.limits), &entry).await;
+    relay::sockets(tcp, far, early, &shared.pipes, Patience::of(&shared.limits), &entry).await;
 }
 
 /// TLS ends here, and each request in it is judged.

@@ -1,10 +1,10 @@
 //! Bytes from here to there and back, in both directions at once, until both are done or nothing moves any more.
 //!
-//! A direction holds a buffer only while bytes flow in it: an idle tunnel costs two sockets and a task.
+//! Between two sockets the bytes stay in the kernel (`splice`), and a direction holds a pipe only while bytes flow in
+//! it: an idle tunnel costs two sockets and a task.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -12,39 +12,12 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::activity::Activity;
+use super::pipes::Pipes;
 use crate::limits::Limits;
 use crate::log::Entry;
 
-const BUFFER_BYTES: usize = 64 << 10;
-/// Buffers that are kept for the next one who needs one.
-const KEPT_BUFFERS: usize = 16;
 /// Of a WebSocket, whose messages are small; these are held as long as it lasts.
 const SMALL_BUFFER_BYTES: usize = 8 << 10;
-
-/// Buffers that are in nobody's use.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers(Mutex<Vec<Box<[u8]>>>);
-
-struct Lent<'b> {
-    buffers: &'b Buffers,
-    buffer: Box<[u8]>,
-}
-
-impl Buffers {
-    fn lend(&self) -> Lent<'_> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Lent { buffers: self, buffer: kept.unwrap_or_else(|| vec![0; BUFFER_BYTES].into_boxed_slice()) }
-    }
-}
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        let mut kept = self.buffers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < KEPT_BUFFERS {
-            kept.push(std::mem::take(&mut self.buffer));
-        }
-    }
-}
 
 /// How long nothing may move.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +37,7 @@ pub(crate) async fn sockets(
     near: TcpStream,
     far: TcpStream,
     early: Vec<u8>,
-    buffers: &Buffers,
+    pipes: &Pipes,
     patience: Patience,
     entry: &Entry,
 ) {
@@ -75,9 +48,9 @@ pub(crate) async fn sockets(
         far_write.write_all(&early).await?;
         entry.up.fetch_add(early.len() as u64, Ordering::Relaxed);
         drop(early);
-        pump(near_read, far_write, buffers, &entry.up, &activity).await
+        pump(near_read, far_write, pipes, &entry.up, &activity).await
     };
-    let down = pump(far_read, near_write, buffers, &entry.down, &activity);
+    let down = pump(far_read, near_write, pipes, &entry.down, &activity);
     both(up, down, &activity, patience, entry).await;
 }
 
@@ -124,23 +97,24 @@ async fn both(
 async fn pump(
     from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    buffers: &Buffers,
+    pipes: &Pipes,
     count: &AtomicU64,
     activity: &Activity,
 ) -> io::Result<()> {
     loop {
         from.readable().await?;
-        let mut lent = buffers.lend();
-        loop {
-            match from.try_read(&mut lent.buffer) {
-                Ok(0) => return to.shutdown().await,
-                Ok(length) => {
-                    to.write_all(&lent.buffer[..length]).await?;
-                    count.fetch_add(length as u64, Ordering::Relaxed);
-                    activity.touch();
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+        let mut lent = pipes.lend()?;
+        while let Some(length) = lent.fill(from.as_ref())? {
+            if length == 0 {
+                return to.shutdown().await;
+            }
+            while lent.holds() > 0 {
+                to.writable().await?;
+                let moved = lent.drain(to.as_ref())?;
+                count.fetch_add(moved as u64, Ordering::Relaxed);
+                activity.touch();
+                // a fast pair of sockets would never let anybody else have a turn
+                tokio::task::coop::consume_budget().await;
             }
         }
     }

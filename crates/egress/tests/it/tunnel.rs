@@ -138,3 +138,54 @@ fn each_direction_ends_by_itself() {
     until(|| told.lock().unwrap().first().copied(), || "no end".to_owned());
     assert_eq!(told.lock().unwrap()[0], hello.len());
 }
+
+#[test]
+fn many_tunnels_at_once_never_mix_their_bytes() {
+    const SIZE: usize = 4 << 20;
+    let web = Web::new();
+    // sends back what comes, and breaks off in the middle where the bytes say so
+    let host = Upstream::tcp(|stream| {
+        let mut bytes = vec![0; hello("git.example", false).len()];
+        stream.read_exact(&mut bytes).unwrap();
+        let mut part = vec![0; 50_000];
+        let mut left = SIZE;
+        while left > 0 {
+            let Ok(length @ 1..) = stream.read(&mut part) else { return };
+            if part[0].is_multiple_of(3) && left < SIZE / 2 {
+                return;
+            }
+            if stream.write_all(&part[..length]).is_err() {
+                return;
+            }
+            left = left.saturating_sub(length);
+        }
+    });
+    let world = Setup::new(&web, &[endpoint("git.example", host.port, "")]).start().named(&["git.example"]);
+    let target = format!("git.example:{}", host.port);
+    std::thread::scope(|scope| {
+        for mark in 1..=24_u8 {
+            let (world, target) = (&world, &target);
+            scope.spawn(move || {
+                let (mut tcp, answered) = world.connect(target);
+                assert_eq!(answered.status, 200);
+                tcp.write_all(&hello("git.example", false)).unwrap();
+                let mut writing = tcp.try_clone().unwrap();
+                let sender = std::thread::spawn(move || {
+                    let _ = writing.write_all(&vec![mark; SIZE]);
+                });
+                let mut back = vec![0; 64 << 10];
+                let mut total = 0;
+                while let Ok(length @ 1..) = tcp.read(&mut back) {
+                    assert!(back[..length].iter().all(|byte| *byte == mark), "another tunnel's bytes");
+                    total += length;
+                    if total == SIZE {
+                        break;
+                    }
+                }
+                assert!(total == SIZE || mark.is_multiple_of(3), "{mark}: {total}");
+                drop(tcp);
+                sender.join().unwrap();
+            });
+        }
+    });
+}

@@ -2,7 +2,7 @@
 //!
 //! [`Plan::prepare`] asks whether every layer is there and refuses where one is not; [`Prepared::start`] builds the
 //! sandbox with bubblewrap and returns when everything is in force; [`Running`] is the way to its output and its end.
-//! Inside, the first program is the supervisor as [`init`]: it opens the one way out, a listening socket in the
+//! Inside, the first program is the supervisor as [`init()`]: it opens the one way out, a listening socket in the
 //! sandbox's own network namespace, hands it to the launcher, closes the cage around itself and becomes the command.
 //!
 //! Order and invariants:
@@ -45,10 +45,10 @@ pub const INIT: &str = "/run/bastion/supervisor";
 /// Where the proxy listens inside the sandbox.
 pub const PROXY: std::net::SocketAddrV4 = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 3128);
 
-/// The first argument that makes [`Plan::program`] call [`stage`], on the host.
+/// The first argument that makes [`Plan::program`] call [`stage()`], on the host.
 pub const STAGE: &str = "stage";
 
-/// The first argument that makes [`Plan::program`] call [`init`], inside.
+/// The first argument that makes [`Plan::program`] call [`init()`], inside.
 pub const INIT_ARGUMENT: &str = "init";
 
 /// A sandbox that is wanted.

@@ -213,7 +213,7 @@ mod tests {
         deep(&tree, 1_000);
         fs::create_dir_all(tree.join("locked/inner")).unwrap();
         fs::write(tree.join("locked/inner/file"), "x").unwrap();
-        fs::set_permissions(tree.join("locked/inner"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(tree.join("locked/inner"), fs::Permissions::from_mode(0o0)).unwrap();
         fs::set_permissions(tree.join("locked"), fs::Permissions::from_mode(0o500)).unwrap();
         let outside = dir.path().join("outside");
         fs::create_dir(&outside).unwrap();

@@ -113,8 +113,11 @@ impl Run {
     }
 
     /// What can be done with it, as it could be typed.
-    pub fn commands(&self) -> [String; 4] {
-        ["show", "logs", "stop", "rm"].map(|verb| format!("bastion runs {verb} {}", self.name))
+    pub fn commands(&self) -> Vec<String> {
+        let verbs = ["show", "logs", "egress", "stop", "rm"].into_iter();
+        // what goes out of a gateway's sandbox the gateway alone knows
+        let verbs = verbs.filter(|verb| self.gateway.is_none() || *verb != "egress");
+        verbs.map(|verb| format!("bastion runs {verb} {}", self.name)).collect()
     }
 
     /// The state in a few words: what a supervisor that was there said last, how the run ended, `gone` or `unknown`.

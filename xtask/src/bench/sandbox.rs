@@ -1,6 +1,6 @@
 //! A sandbox's start against a plain program, bare bubblewrap, and Anthropic's `srt`: each runs `true` to its end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,6 +10,14 @@ use super::tools::{is_there, median, release};
 
 /// An account without rights: `nobody` of Debian.
 const NOBODY: &str = "65534";
+
+/// The static program that the build put into `bastion`: the newest one, of whichever C library it was built for.
+fn built_supervisor(program: &Path) -> Result<PathBuf> {
+    let target = program.ancestors().nth(2).context("bastion lies in no target folder")?;
+    let found = std::fs::read_dir(target.join("supervisor"))?.flatten();
+    let found = found.map(|entry| entry.path().join("supervisor/bastion-supervisor")).filter(|path| path.is_file());
+    found.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok()).context("there is no supervisor")
+}
 
 /// The median start, as root where this is root, and as an ordinary user.
 pub(crate) fn start(program: &Path, runs: usize) -> Result<()> {
@@ -23,9 +31,7 @@ pub(crate) fn start(program: &Path, runs: usize) -> Result<()> {
     let ours = dir.path().join("sandbox_start");
     std::fs::copy(&example, &ours)?;
     let supervisor = dir.path().join("bastion-supervisor");
-    let built = Command::new(program).arg("--version").output()?; // it is there and runs
-    anyhow::ensure!(built.status.success(), "bastion does not run");
-    std::fs::copy(release("", "bastion-supervisor")?, &supervisor)?;
+    std::fs::copy(built_supervisor(program)?, &supervisor)?;
     let root = Command::new("id").arg("-u").output()?.stdout == b"0\n";
     let users: &[(&str, &[&str])] = if root {
         &[("root", &[]), ("user", &["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"])]

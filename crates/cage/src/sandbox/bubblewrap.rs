@@ -43,13 +43,20 @@ pub(super) fn find() -> Result<PathBuf, SandboxError> {
     PLACES.iter().map(PathBuf::from).find(|place| place.is_file()).ok_or(SandboxError::NoBubblewrap)
 }
 
-/// Refuses one that others than root and we can write, and one that is too old. Its version, as it says it.
-pub(super) fn judge(path: &Path) -> Result<String, SandboxError> {
+/// Refuses one that others than root and we can write.
+pub(super) fn judge(path: &Path) -> Result<(), SandboxError> {
     let bad = |why: String| SandboxError::BadBubblewrap { path: path.to_owned(), why };
     let file = fs::metadata(path).map_err(|error| bad(error.to_string()))?;
     if file.mode() & 0o022 != 0 || ![0, rustix::process::geteuid().as_raw()].contains(&file.uid()) {
         return Err(bad("others can change it".into()));
     }
+    Ok(())
+}
+
+/// Its version, as it says it. Refuses one that is too old. Asked where a trial failed, to say why: one that is too old does
+/// not know the options of the trial.
+pub(super) fn version_of(path: &Path) -> Result<String, SandboxError> {
+    let bad = |why: String| SandboxError::BadBubblewrap { path: path.to_owned(), why };
     let output = command(path).arg("--version").output().map_err(|error| bad(error.to_string()))?;
     let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     match version(&said) {

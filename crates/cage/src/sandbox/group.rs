@@ -221,6 +221,9 @@ fn put(folder: &Path, file: &str, value: impl ToString) -> io::Result<()> {
 /// Whether the user's systemd makes scopes.
 #[expect(clippy::disallowed_methods, reason = "the cage asks for a scope")]
 fn scope_works() -> bool {
+    if !Path::new("/run/systemd/system").is_dir() {
+        return false; // sd_booted(3): no systemd runs here
+    }
     let mut command = Command::new(SYSTEMD_RUN);
     command.args(["--user", "--scope", "--quiet", "--collect", "--", "/usr/bin/true"]);
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();

@@ -57,7 +57,7 @@ impl Plan {
         }
         let trial = Trial::start(&bubblewrap)?;
         let group = Group::find(&self.limits, trial.pid());
-        trial.finish()?;
+        trial.finish().map_err(|error| bubblewrap::version_of(&bubblewrap).err().unwrap_or(error))?;
         let notes = self.notes(&group)?;
         Ok(Prepared { plan: self, bubblewrap, built, group, notes })
     }

@@ -13,7 +13,8 @@ pub fn survey() -> Vec<Finding> {
 fn namespaces_and_limits() -> (Finding, Finding) {
     let tried = || -> Result<(String, Group), SandboxError> {
         let path = bubblewrap::find()?;
-        let version = bubblewrap::judge(&path)?;
+        bubblewrap::judge(&path)?;
+        let version = bubblewrap::version_of(&path)?;
         let trial = Trial::start(&path)?;
         let group = Group::find(&Limits::default(), trial.pid());
         trial.finish()?;

@@ -57,7 +57,11 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode> {
             let Some(lines) = runs::egress(&machine.state_dir, name)? else {
                 anyhow::bail!("nothing of {name} is kept here; of a run on a gateway the gateway knows");
             };
-            for line in lines.iter().filter(|line| !denied || line["decision"] == "deny") {
+            let lines: Vec<_> = lines.iter().filter(|line| !denied || line["decision"] == "deny").collect();
+            if lines.is_empty() && !json {
+                print_line(if *denied { "nothing was denied" } else { "nothing went out, and nothing was denied" });
+            }
+            for line in lines {
                 print_line(&if *json { line.to_string() } else { decision(line) });
             }
         }

@@ -92,9 +92,8 @@ pub(crate) fn run(
     };
     drop(send);
     let ended = accompany(&mut running, &receive, stop, &mut |stream, bytes| {
-        if output.push(bytes).is_err() {
-            // a log that can't be written is no reason to lose the run's work; what is printed still passes through
-        }
+        // a log that can't be written is no reason to lose the run's work; what is printed still passes through
+        let _ = output.push(bytes);
         tell(Event::Output(stream, bytes));
     });
     over.store(true, Ordering::Relaxed);
@@ -126,6 +125,8 @@ pub(crate) fn run(
 /// What came from the sandbox or its watch.
 enum Came {
     Output(Stream, Vec<u8>),
+    /// One of its two outputs has ended.
+    Closed,
     Fault(String),
 }
 
@@ -139,9 +140,11 @@ fn accompany(
     let mut why: Option<(String, Option<u8>)> = None;
     let mut asked: Option<Instant> = None;
     let mut status = None;
+    let mut open = 2;
     while status.is_none() {
         match receive.recv_timeout(TICK) {
             Ok(Came::Output(stream, bytes)) => heard(stream, &bytes),
+            Ok(Came::Closed) => open -= 1,
             Ok(Came::Fault(fault)) => {
                 why.get_or_insert((format!("the run was ended: {fault}"), Some(1)));
                 running.kill();
@@ -170,9 +173,10 @@ fn accompany(
         };
     }
     let last = Instant::now();
-    while last.elapsed() < LINGER {
+    while open > 0 && last.elapsed() < LINGER {
         match receive.recv_timeout(TICK) {
             Ok(Came::Output(stream, bytes)) => heard(stream, &bytes),
+            Ok(Came::Closed) => open -= 1,
             Ok(Came::Fault(_)) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -194,6 +198,7 @@ fn pump(pipe: Option<OwnedFd>, stream: Stream, send: &SyncSender<Came>) {
                 break;
             }
         }
+        let _ = send.send(Came::Closed);
     });
 }
 

@@ -246,10 +246,11 @@ fn a_sandbox_that_was_made_hard_to_remove_is_removed() {
         let script = "cd /sandbox; mkdir -p locked/inner; touch locked/inner/f; chmod 0 locked/inner; chmod 500 locked
             perl -e 'for (1..400) { mkdir \"d\" x 24 or die; chdir \"d\" x 24 or die } print \"deep 400\\n\"'; exit 3";
         let agent = agent(&machine, "nest", "", script);
-        let ran = launch(&machine, &agent, &[]).fails(3);
-        assert!(ran.out.contains("deep 400"), "{}", ran.out);
+        let ran = launch(&machine, &agent, &[]);
+        // where the watch looks in just then, it ends the run: what is locked or too deep can't be measured
+        assert!(ran.code == 3 && ran.out.contains("deep 400") || ran.err.contains("can't be measured"), "{}", ran.err);
         let run = only_run(&machine);
-        assert_eq!(run["exit"], 3);
+        assert_eq!(run["exit"], ran.code);
         assert!(!machine.state().join("runs").join(name_of(&run)).join("sandbox").exists());
     }
 }

@@ -173,7 +173,7 @@ fn decision(line: &serde_json::Value) -> String {
         other => other.to_string(),
     };
     let place = format!("{}:{}{}", text("host"), text("port"), text("path"));
-    let words = [text("ts"), text("decision"), text("method"), place, text("status"), text("code"), text("rule")];
+    let words = [text("ts"), text("decision"), text("method"), place, text("status"), text("reason"), text("rule")];
     printable(&words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("  "))
 }
 

@@ -31,6 +31,14 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
     headers.remove(header::EXPECT);
 }
 
+/// Fields by which frameworks take a request for one of another method than its line says.
+const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+
+/// Whether a field asks the host to take the request for one of another method: then it is not the one that was judged.
+pub(crate) fn overrides_method(headers: &HeaderMap) -> bool {
+    OVERRIDES.iter().any(|name| headers.contains_key(*name))
+}
+
 /// Whether the request asks for a WebSocket (RFC 6455 section 4.1).
 pub(crate) fn asks_for_websocket(headers: &HeaderMap) -> bool {
     tokens(headers, &header::UPGRADE).any(|token| token.eq_ignore_ascii_case("websocket"))

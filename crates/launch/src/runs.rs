@@ -296,14 +296,14 @@ pub fn stop(
     Ok(there)
 }
 
-/// What went out of a local run and what was denied: the lines of its `egress.jsonl`, the oldest first, each an object. The
-/// hosts and paths in them were chosen by what runs in the sandbox. None where nothing is kept here.
+/// Hands on what went out of a local run and what was denied: the lines of its `egress.jsonl`, the oldest first, each an
+/// object. The hosts and paths in them were chosen by what runs in the sandbox. Says whether there is such a log here.
 ///
 /// # Errors
 /// Where there is no such run, or its log can't be read.
-pub fn egress(state_dir: &Path, name: &str) -> Result<Option<Vec<serde_json::Value>>, LaunchError> {
+pub fn egress(state_dir: &Path, name: &str, each: &mut dyn FnMut(serde_json::Value)) -> Result<bool, LaunchError> {
     let run = find(state_dir, name)?;
-    RunFolder::of(state_dir, &run.name).decisions()
+    RunFolder::of(state_dir, &run.name).decisions(each)
 }
 
 /// Ends the run and forgets it.
@@ -328,7 +328,12 @@ pub fn rm(
 /// Where a file can't be removed.
 pub fn forget(state_dir: &Path, name: &str) -> Result<(), LaunchError> {
     name::given(name).map_err(|_| LaunchError::NoRun { name: crate::text::plain(name) })?;
-    RunFolder::of(state_dir, name).remove()?;
+    let folder = RunFolder::of(state_dir, name);
+    if folder.is_held()? {
+        let what = "has a launcher that is alive; end it first, or its process";
+        return Err(LaunchError::refused(format!("the run {name}"), what));
+    }
+    folder.remove()?;
     for file in [record_file(state_dir, name), output_file(state_dir, name)] {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(LaunchError::file(&file)(error)),

@@ -99,10 +99,10 @@ impl Drop for Group {
         self.kill();
         for folder in &self.folders {
             // The kernel takes a moment to bury the last process.
-            for _ in 0..100 {
+            for _ in 0..2_000 {
                 match fs::remove_dir(folder) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        std::thread::sleep(Duration::from_millis(10));
+                        std::thread::sleep(Duration::from_micros(500));
                     }
                     _ => break,
                 }

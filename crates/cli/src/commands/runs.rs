@@ -54,15 +54,18 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode> {
             }
         }
         Some(args::RunsCommand::Egress { name, denied, json }) => {
-            let Some(lines) = runs::egress(&machine.state_dir, name)? else {
+            let mut any = false;
+            let kept = runs::egress(&machine.state_dir, name, &mut |line| {
+                if !denied || line["decision"] == "deny" {
+                    any = true;
+                    print_line(&if *json { line.to_string() } else { decision(&line) });
+                }
+            })?;
+            if !kept {
                 anyhow::bail!("nothing of {name} is kept here; of a run on a gateway the gateway knows");
-            };
-            let lines: Vec<_> = lines.iter().filter(|line| !denied || line["decision"] == "deny").collect();
-            if lines.is_empty() && !json {
-                print_line(if *denied { "nothing was denied" } else { "nothing went out, and nothing was denied" });
             }
-            for line in lines {
-                print_line(&if *json { line.to_string() } else { decision(line) });
+            if !any && !json {
+                print_line(if *denied { "nothing was denied" } else { "nothing went out, and nothing was denied" });
             }
         }
         Some(args::RunsCommand::Stop { name }) => {

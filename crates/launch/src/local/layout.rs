@@ -3,7 +3,8 @@
 //! Only `sandbox/` is in the agent's reach. What the launcher writes down (what went out, what was printed, how it ended)
 //! lies beside it, so that an agent can neither blank nor forge it.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use super::tree;
 use crate::error::LaunchError;
 
 const MAX_NOTE: u64 = 64 << 20;
-const MAX_LOG: u64 = 256 << 20;
+const MAX_LINE: u64 = 64 << 10;
 /// Where the supervisor keeps its state inside `/sandbox`, unless it is told otherwise.
 const STATE: &str = ".openshell-agent";
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -142,6 +143,11 @@ impl Layout {
         })
     }
 
+    /// Whether its launcher is alive.
+    pub(crate) fn is_held(&self) -> Result<bool, LaunchError> {
+        Ok(matches!(self.launcher()?, Launcher::Alive(_)))
+    }
+
     /// The report on the run as it is now.
     pub(crate) fn report(&self, state_dir: Option<&str>, log: bool) -> serde_json::Value {
         let inside = state_dir.unwrap_or(STATE);
@@ -155,8 +161,13 @@ impl Layout {
             }
             Err(_) => serde_json::json!({ "status": null, "history": [] }),
         };
-        report["output"] = super::output::kept(&self.output(), log).into();
+        report["output"] = self.printed(log).into();
         report
+    }
+
+    /// The end of what it printed.
+    fn printed(&self, all: bool) -> String {
+        super::output::kept(&self.output(), all)
     }
 
     /// A folder of the agent's own folder, reached without a link and without leaving it.
@@ -166,29 +177,43 @@ impl Layout {
         Ok(openat2(&top, place, DIRECTORY, Mode::empty(), within)?)
     }
 
-    /// The lines of what went out. None where there is no such log.
-    pub(crate) fn decisions(&self) -> Result<Option<Vec<serde_json::Value>>, LaunchError> {
+    /// Hands on what went out, a line at a time. Says whether there is such a log.
+    pub(crate) fn decisions(&self, each: &mut dyn FnMut(serde_json::Value)) -> Result<bool, LaunchError> {
         let file = self.egress();
-        let mut bytes = read_capped(&file.with_extension("jsonl.1"), MAX_LOG).unwrap_or_default();
-        match read_capped(&file, MAX_LOG) {
-            Ok(new) => bytes.extend(new),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(LaunchError::file(&file)(error)),
+        for path in [file.with_extension("jsonl.1"), file.clone()] {
+            let log = match File::open(&path) {
+                Ok(log) => log,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(LaunchError::file(&path)(error)),
+            };
+            let mut log = BufReader::new(log);
+            let mut line = Vec::new();
+            while log.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(LaunchError::file(&path))? > 0 {
+                if let Some(decision) = serde_json::from_slice(&line).ok().filter(serde_json::Value::is_object) {
+                    each(decision);
+                }
+                line.clear();
+            }
         }
-        let line = |line| serde_json::from_slice(line).ok().filter(serde_json::Value::is_object);
-        Ok(Some(bytes.split(|byte| *byte == b'\n').filter_map(line).collect()))
+        Ok(file.symlink_metadata().is_ok())
     }
 
-    /// How it ended, where its launcher lived to write that down.
-    pub(crate) fn ending(&self) -> Option<Ending> {
+    /// How it ended, where its launcher lived to write that down; `log`: with all that it printed.
+    pub(crate) fn ending(&self, log: bool) -> Option<Ending> {
         let bytes = read_capped(&self.ending_file(), MAX_NOTE).ok()?;
-        serde_json::from_slice(&bytes).ok()
+        let mut ending: Ending = serde_json::from_slice(&bytes).ok()?;
+        ending.report["output"] = self.printed(log).into();
+        Some(ending)
     }
 
-    /// Writes down how it ended.
+    /// Writes down how it ended. What it printed stands in its own file.
     pub(crate) fn end(&self, ending: &Ending) -> Result<(), LaunchError> {
         let file = self.ending_file();
-        let bytes = serde_json::to_vec(ending).map_err(|error| LaunchError::file(&file)(error.into()))?;
+        let mut ending = ending.clone();
+        if let Some(report) = ending.report.as_object_mut() {
+            report.remove("output");
+        }
+        let bytes = serde_json::to_vec(&ending).map_err(|error| LaunchError::file(&file)(error.into()))?;
         files::replace(&file, &bytes, files::PRIVATE_FILE).map_err(LaunchError::file(&file))
     }
 

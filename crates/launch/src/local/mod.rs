@@ -197,7 +197,7 @@ impl Driver for Local {
         }
         run::settle(&layout, state, run.keep)?;
         Ok(layout
-            .ending()
+            .ending(log)
             .map(|ending| Word { report: ending.report.to_string().into_bytes(), exit: Some(ending.exit) }))
     }
 

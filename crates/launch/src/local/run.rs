@@ -213,7 +213,7 @@ fn harden() {
 
 /// Where a run's launcher was killed nobody wrote down how it ended: that is made up for by whoever looks next.
 pub(crate) fn settle(layout: &Layout, supervisor_state: Option<&str>, keep: bool) -> Result<(), LaunchError> {
-    if layout.ending().is_none() {
+    if layout.ending(false).is_none() {
         let why = Some("its launcher was killed, and the sandbox with it".to_owned());
         layout.end(&Ending { exit: 137, why, report: layout.report(supervisor_state, true) })?;
     }

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::{Errno, FdFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
@@ -105,8 +106,15 @@ fn set_up(staging: &Staging) -> Result<(), Failure> {
 
 /// A copy of the mount at a source, owners changed where that is asked for.
 fn take(source: &Staged, staging: &Staging, maps: &mut Vec<((u32, u32), OwnedFd)>) -> Result<OwnedFd, Failure> {
-    let copy = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    let tree = open_tree(rustix::fs::CWD, source.path.as_str(), copy)
+    let copy = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    // The path was resolved before it was judged: a link that is in it now was put there since.
+    let place =
+        openat2(CWD, source.path.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    let tree = place
+        .and_then(|place| open_tree(place, "", copy))
         .map_err(|errno| Failure::new(Layer::Identity, source.path.clone(), errno))?;
     if let Some(owner) = source.owner {
         if !maps.iter().any(|(known, _)| *known == owner) {

@@ -4,6 +4,7 @@
 
 mod endpoint;
 mod files;
+mod proxy;
 mod sandbox;
 mod tools;
 mod words;
@@ -42,6 +43,9 @@ pub(crate) struct Args {
     /// Seconds of load on each endpoint
     #[arg(long, default_value_t = 5)]
     seconds: u64,
+    /// MiB of each body that goes through the proxy
+    #[arg(long, default_value_t = 1_024)]
+    megabytes: u64,
 }
 
 /// A row of the table.
@@ -61,9 +65,12 @@ enum Row {
     Endpoint,
     /// A sandbox's start against bare bubblewrap and srt
     Sandbox,
+    /// What the egress proxy costs, against the same host without it
+    Proxy,
 }
 
-const ALL: [Row; 7] = [Row::Walk, Row::Pdf, Row::Rules, Row::Embed, Row::Search, Row::Endpoint, Row::Sandbox];
+const ALL: [Row; 8] =
+    [Row::Walk, Row::Pdf, Row::Rules, Row::Embed, Row::Search, Row::Endpoint, Row::Sandbox, Row::Proxy];
 
 /// Measures and prints.
 pub(crate) fn bench(args: &Args) -> Result<()> {
@@ -86,6 +93,7 @@ pub(crate) fn bench(args: &Args) -> Result<()> {
             },
             Row::Search => words::search(args.windows)?,
             Row::Sandbox => sandbox::start(&program, 41)?,
+            Row::Proxy => proxy::proxy(args.megabytes)?,
             Row::Endpoint => endpoint::endpoint(&program, args.seconds).context("endpoint")?,
         }
     }

@@ -67,7 +67,7 @@ fn measure(megabytes: u64) {
     let ways = [Way::Direct, Way::Tunnel, Way::Inspected];
     let [direct, tunnel, inspected] = in_turns(CONNECTIONS, |at| timed(|| world.open(ways[at]).ask("GET", "/", 0)));
     added("a new connection and a request, tunnel", &direct, &tunnel);
-    added("a new connection and a request, inspected", &direct, &inspected);
+    added("a new connection and a request, inspected (to the host a kept one)", &direct, &inspected);
 
     let bytes = megabytes << 20;
     for (name, method, path, up) in [("down", "GET", format!("/{bytes}"), 0), ("up", "POST", "/".to_owned(), bytes)] {

@@ -482,3 +482,26 @@ fn without_what_makes_a_sandbox_nothing_runs() {
     }
     launch(&machine, &agent, &[]).ok();
 }
+
+#[test]
+fn a_living_run_is_neither_forgotten_nor_replaced() {
+    if !sandboxes_work() {
+        return;
+    }
+    let machine = Machine::new();
+    let mark = mark();
+    let agent = agent(&machine, "living", "", &format!("sleep {mark}"));
+    launch(&machine, &agent, &["--detach", "--name", "living"]).ok();
+    until("the sleep", || alive(&mark) == 1);
+    let record = machine.state().join("runs/living.json");
+    let kept = std::fs::read(&record).unwrap();
+    // a record that can't be read, or that is gone, is no reason to pull the folder from under a run
+    std::fs::write(&record, "{").unwrap();
+    assert!(machine.run(&["runs", "rm", "living"]).fails(3).err.contains("launcher that is alive"));
+    std::fs::remove_file(&record).unwrap();
+    assert!(launch(&machine, &agent, &["--name", "living"]).fails(3).err.contains("launcher is alive"));
+    assert_eq!(alive(&mark), 1);
+    std::fs::write(&record, kept).unwrap();
+    machine.run(&["runs", "rm", "living"]).ok();
+    assert_eq!(alive(&mark), 0);
+}

@@ -56,12 +56,12 @@ pub(crate) fn start(program: &Path, job: &Job, stop: &Stop) -> Result<Vec<String
             Err(RecvTimeoutError::Disconnected) => break String::new(),
         }
         if let Some(signal) = stop.requested() {
-            let _ = child::end(&mut child);
+            kill(&mut child);
             let during = "while the sandbox was being started".to_owned();
             return Err(LaunchError::Interrupted { signal, during, done: Vec::new() });
         }
         if waited >= LIMIT {
-            let _ = child::end(&mut child);
+            kill(&mut child);
             return Err(failed(format!("did not have the sandbox up within {} s", LIMIT.as_secs())));
         }
     };
@@ -72,10 +72,16 @@ pub(crate) fn start(program: &Path, job: &Job, stop: &Stop) -> Result<Vec<String
             Err(LaunchError::Refused { subject: text, what: String::new() })
         }
         Err(_) => {
-            let _ = child::end(&mut child);
+            kill(&mut child);
             Err(failed("ended without a word".to_owned()))
         }
     }
+}
+
+/// Ends a launcher that is of no use; what it started dies with it.
+fn kill(child: &mut std::process::Child) {
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// What a launcher does: reads its job, answers, and stays with the run to its end. Gives its exit status.

@@ -150,6 +150,10 @@ impl Driver for Local {
         let (plan, clock) = (launch.plan, launch.machine.clock.clone());
         let identity = Identity::choose().map_err(world::refused)?;
         let layout = Layout::of(&self.state_dir, &plan.sandbox);
+        if layout.is_held()? {
+            let what = "is that of a run whose record is gone and whose launcher is alive; end that process";
+            return Err(LaunchError::refused(format!("the name {}", plan.sandbox), what));
+        }
         let job = judge::job(&launch, &layout, (identity.uid, identity.gid))?;
         let mut run = Run::new(plan, self.name(), clock.now());
         runs::begin(&self.state_dir, &run)?;

@@ -72,6 +72,31 @@ fn version(said: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
+/// A process that waits and does nothing, to try cgroups with. It ends with this value, and where its maker is killed: its
+/// stdin is then at its end.
+#[derive(Debug)]
+pub(super) struct Idle(Child);
+
+impl Idle {
+    #[expect(clippy::disallowed_methods, reason = "the cage starts a program of the system's")]
+    pub(super) fn start() -> io::Result<Self> {
+        let mut command = Command::new("/usr/bin/cat");
+        command.env_clear().current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map(Self)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
 /// A bubblewrap that runs `cat`: a small sandbox to try things with.
 #[derive(Debug)]
 pub(super) struct Trial(Child);

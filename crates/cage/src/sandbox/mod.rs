@@ -1,6 +1,6 @@
 //! A sandbox for an agent on this machine: what it is made of, and how one is started.
 //!
-//! [`Plan::prepare`] asks whether every layer is there and refuses where one is not; [`Prepared::start`] builds the
+//! [`Plan::prepare`] asks for every layer and refuses where one is missing; [`Prepared::start`] builds the
 //! sandbox with bubblewrap and returns when everything is in force; [`Running`] is the way to its output and its end.
 //! Inside, the first program is the supervisor as [`init()`]: it opens the one way out, a listening socket in the
 //! sandbox's own network namespace, hands it to the launcher, closes the cage around itself and becomes the command.

@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags};
 
-use super::bubblewrap::{self, Trial};
+use super::bubblewrap::{self, Idle};
 use super::group::Group;
 use super::options::{self, Built};
 use super::running::{Keeper, Processes};
@@ -36,8 +36,10 @@ pub struct Prepared {
 }
 
 impl Plan {
-    /// Asks for every layer, and refuses where one is missing: bubblewrap makes a sandbox on trial, the kernel has
+    /// Asks for every layer, and refuses where one is missing: bubblewrap is there and can be trusted, the kernel has
     /// seccomp, and with `hard_requirement` it has Landlock and someone counts memory. Every path and text is judged.
+    /// Whether bubblewrap may make namespaces here is seen by [`Prepared::start`], which refuses as well: one on trial
+    /// would cost half as much again, and leave a process where its launcher is killed just then.
     pub fn prepare(self) -> Result<Prepared, SandboxError> {
         let bubblewrap = bubblewrap::find()?;
         self.prepare_with(bubblewrap)
@@ -55,9 +57,9 @@ impl Plan {
                 why: "it has no system call filter".to_owned(),
             });
         }
-        let trial = Trial::start(&bubblewrap)?;
-        let group = Group::find(&self.limits, trial.pid());
-        trial.finish().map_err(|error| bubblewrap::version_of(&bubblewrap).err().unwrap_or(error))?;
+        let idle = Idle::start().map_err(|source| SandboxError::Launcher { step: "a process to try with", source })?;
+        let group = Group::find(&self.limits, idle.pid());
+        drop(idle);
         let notes = self.notes(&group)?;
         Ok(Prepared { plan: self, bubblewrap, built, group, notes })
     }
@@ -112,8 +114,9 @@ impl Prepared {
             }
             Err(Ended::Judged(error)) => Err(error),
             Err(Ended::WithoutAWord) => {
-                let said = running.last_words();
-                Err(SandboxError::Bubblewrap { said: bubblewrap::one_line(&said) })
+                let said = SandboxError::Bubblewrap { said: bubblewrap::one_line(&running.last_words()) };
+                // one that is too old knows no option of ours
+                Err(bubblewrap::version_of(&self.bubblewrap).err().unwrap_or(said))
             }
         }
     }

@@ -310,6 +310,9 @@ fn a_repository_that_a_run_leaves_is_told() {
         let bind = format!("{}:/work:rw", folder.display());
         let ran = launch(&machine, &agent, &["--bind", &bind]).ok();
         assert!(ran.err.contains("left a repository at") && ran.err.contains("a/.git"), "{}", ran.err);
+        // where nobody listened it can be read later
+        let logs = machine.run(&["runs", "logs", &name_of(&only_run(&machine))]).ok().out;
+        assert!(logs.contains("bastion: the run left a repository at"), "{logs}");
     }
 }
 

@@ -24,6 +24,7 @@ use super::output::Output;
 use super::watch::Watch;
 use super::{back, outside, world};
 use crate::error::LaunchError;
+use crate::text::plain;
 
 /// How often the sandbox, the stop request and the disk are looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -103,21 +104,24 @@ pub(crate) fn run(
     drop(receive);
     let _ = watcher.join();
     let ending = Ending { report: layout.report(job.supervisor_state.as_deref(), true), ..ended };
+    // of a detached run nobody listens any more: what there is to say stands behind what it printed too
+    let mut warn = |text: &str| {
+        let _ = output.push(format!("bastion: {}\n", plain(text)).as_bytes());
+        tell(Event::Warning(text));
+    };
     if let Some(why) = &ending.why {
-        tell(Event::Warning(why));
+        warn(why);
     }
     for repository in super::binds::new_repositories(&job.mounts) {
-        tell(Event::Warning(&format!(
-            "the run left a repository at {}: look at its configuration before you use Git there",
-            repository.display()
-        )));
+        let place = repository.display();
+        warn(&format!("the run left a repository at {place}: look at its configuration before you use Git there"));
     }
     // the record of how it ended stands before anything is removed
     layout.end(&ending)?;
     if !job.keep
         && let Err(error) = layout.clear()
     {
-        tell(Event::Warning(&format!("a part of the sandbox is left: {error}; bastion runs rm {}", job.name)));
+        warn(&format!("a part of the sandbox is left: {error}; bastion runs rm {}", job.name));
     }
     Ok(ending)
 }

@@ -556,7 +556,7 @@ pub(crate) struct Launch {
     /// A name (looked for in agents/, scripts/agents/ and your configuration folder), or a path with a `/`
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) agent: Option<String>,
-    /// Where it runs: an OpenShell gateway, or `local`
+    /// Where it runs: an OpenShell gateway, or `local`, a sandbox on this machine, which is the default
     #[arg(long, value_name = "NAME|local")]
     pub(crate) gateway: Option<String>,
     /// The sandbox's name, at most 19 of a-z, 0-9 and `-` [default: from the agent's prefix and the time]

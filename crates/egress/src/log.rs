@@ -120,7 +120,7 @@ impl Log {
             method: line.method.map(cut),
             path: line.path.map(cut),
             decision: line.decision,
-            rule: line.rule.map(cut),
+            rule: line.rule.filter(|rule| !rule.is_empty()).map(cut),
             reason: line.reason,
         };
         let mut text = serde_json::to_string(&head)?;

@@ -67,6 +67,8 @@ pub struct Word {
     pub report: Vec<u8>,
     /// Its exit status, where it is known to have ended.
     pub exit: Option<u8>,
+    /// Why it was ended, where it did not end by itself.
+    pub why: Option<String>,
 }
 
 /// A started run.

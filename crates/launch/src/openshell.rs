@@ -185,7 +185,7 @@ impl Driver for OpenShell {
         let answer = call.run(&mut session).map_err(asked)?;
         match answer.status {
             0 if answer.truncated => Err(asked(session.failed(&call.shown(), "the report is larger than 8 MiB"))),
-            0 => Ok(Some(Word { report: answer.stdout, exit: None })),
+            0 => Ok(Some(Word { report: answer.stdout, exit: None, why: None })),
             _ if answer.misses("sandbox") => Ok(None),
             _ => Err(asked(session.failed(&call.shown(), answer.message(&masker)))),
         }

@@ -145,7 +145,9 @@ impl Cleared {
     ) -> Result<Launched, LaunchError> {
         let Prepared { machine, plan, located, payload, policy, context, profiles, providers, .. } = self.0;
         driver.check(&plan, stop)?;
-        tell(Notice::Step("fetching credentials"));
+        if !providers.is_empty() {
+            tell(Notice::Step("fetching credentials"));
+        }
         let secrets = credentials::resolve(&providers, &located.bases, &machine.cwd, stop)?;
         let hidden = providers.iter().zip(&secrets).flat_map(|(provider, secrets)| {
             let shown = |name: &str| {

@@ -19,6 +19,7 @@ use crate::local::RunFolder;
 use crate::name;
 use crate::plan::LaunchPlan;
 use crate::settings::Target;
+use crate::text::plain;
 
 pub use report::{Report, read_folder};
 
@@ -54,6 +55,9 @@ pub struct Run {
     pub state_dir: Option<String>,
     /// Its exit status, of a run that was attached and has ended.
     pub exit: Option<u8>,
+    /// Why it was ended, where it did not end by itself and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// What was last heard.
     pub last: Option<Heard>,
 }
@@ -108,15 +112,18 @@ impl Run {
             started: UtcMillis(now),
             state_dir: supervisor_state(plan),
             exit: None,
+            why: None,
             last: None,
         }
     }
 
     /// What can be done with it, as it could be typed.
     pub fn commands(&self) -> Vec<String> {
+        let over = self.gateway.is_none() && self.exit.is_some() && !self.keep;
         let verbs = ["show", "logs", "egress", "stop", "rm"].into_iter();
         // what goes out of a gateway's sandbox the gateway alone knows
         let verbs = verbs.filter(|verb| self.gateway.is_none() || *verb != "egress");
+        let verbs = verbs.filter(|verb| !over || *verb != "stop");
         verbs.map(|verb| format!("bastion runs {verb} {}", self.name)).collect()
     }
 
@@ -125,7 +132,8 @@ impl Run {
         let alive = self.last.as_ref().filter(|heard| !heard.gone);
         let said = alive.and_then(|heard| heard.record.as_ref()).and_then(|record| record.state.clone());
         match (said, self.exit, &self.last) {
-            (Some(said), _, _) if said != "terminal" => said,
+            // on a gateway a run can go on when the program that was attached to it has ended
+            (Some(said), _, _) if said != "terminal" && (self.gateway.is_some() || self.exit.is_none()) => said,
             (_, Some(0), _) => "ended".to_owned(),
             (_, Some(status), _) => format!("ended with status {status}"),
             (Some(said), None, _) => said,
@@ -354,9 +362,12 @@ fn ask(
     let said = driver.report(run, log, stop)?;
     let report = said.as_ref().map(|word| Report::read(&word.report));
     run.exit = said.as_ref().and_then(|word| word.exit).or(run.exit);
+    run.why = said.as_ref().and_then(|word| word.why.as_deref().map(plain)).or(run.why.take());
+    // a sandbox of this machine lasts no longer than its run, unless it is kept
+    let gone = said.as_ref().is_none_or(|word| word.exit.is_some() && !run.keep);
     let before = run.last.take().and_then(|heard| heard.record);
     let record = report.as_ref().and_then(|report| report.record.clone()).or(before);
-    run.last = Some(Heard { at: UtcMillis(clock.now()), gone: said.is_none(), record });
+    run.last = Some(Heard { at: UtcMillis(clock.now()), gone, record });
     save(state_dir, run)?;
     Ok(report)
 }

@@ -155,6 +155,9 @@ fn show(run: &Run) {
     );
     say("started", &shown(&run.started));
     say("state", &run.state());
+    if let Some(why) = &run.why {
+        say("why", why);
+    }
     if let Some(heard) = &run.last {
         say("heard", &format!("{}{}", shown(&heard.at), if heard.gone { "; the sandbox is gone" } else { "" }));
         if let Some(record) = &heard.record {
@@ -176,7 +179,16 @@ fn decision(line: &serde_json::Value) -> String {
         other => other.to_string(),
     };
     let place = format!("{}:{}{}", text("host"), text("port"), text("path"));
-    let words = [text("ts"), text("decision"), text("method"), place, text("status"), text("reason"), text("rule")];
+    let words = [
+        text("ts"),
+        text("decision"),
+        text("method"),
+        place,
+        text("status"),
+        text("reason"),
+        text("fault"),
+        text("rule"),
+    ];
     printable(&words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("  "))
 }
 

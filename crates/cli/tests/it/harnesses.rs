@@ -78,7 +78,7 @@ fn one_cycle(name: &str, key: &str, shape: &str, config: impl Fn(&Machine, u16) 
     for user in users() {
         let Some(machine) = user() else { continue };
         let Some(program) = program(name, &machine) else { continue };
-        let search = "touch /sandbox/ran; grep -rlsa 'planted-[a-z]' /sandbox /etc /tmp /run /opt/bastion-harness/bin; \
+        let search = "touch /sandbox/ran; printf 'planted-%s' control > /tmp/c; grep -rhsao 'planted-[a-z][a-z0-9-]*' /sandbox /etc /tmp /run /opt/bastion-harness/bin; \
                       cat /proc/*/environ /proc/*/cmdline 2>/dev/null | grep -a 'planted-[a-z]'; env | grep 'planted-[a-z]'; echo searched";
         let last = "Done.\nOPENSHELL_AGENT_RESULT {\"status\":\"complete\",\"reason\":\"asked\"}".to_owned();
         let server = Server::start(Script { command: Some(search.to_owned()), last: vec![last], ..Script::default() });
@@ -129,6 +129,7 @@ fn one_cycle(name: &str, key: &str, shape: &str, config: impl Fn(&Machine, u16) 
             }
             let said = model.last().unwrap();
             assert!(said.body.contains("searched"), "the tool ran");
+            assert!(said.body.contains("planted-control"), "the control: the search finds what is there");
             assert!(!said.body.contains(&secret), "the secret was found inside: {}", said.body);
         });
         let runs = machine.state().join("runs");

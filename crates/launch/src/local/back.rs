@@ -2,6 +2,7 @@
 //! back there, so that the user's own programs and the next run go on with it.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bastion_host::files::{self, read_capped};
 use zeroize::Zeroizing;
@@ -12,19 +13,37 @@ use super::run::Rotated;
 const MAX_FILE: u64 = 4 << 20;
 
 /// What takes rotated values: the variable, and its materials by name.
-pub(crate) fn writer(credentials: &[Credential]) -> Rotated {
+pub(crate) fn writer(credentials: &[Credential]) -> (Rotated, Unwritten) {
+    let unwritten = Unwritten::default();
+    let notes = unwritten.clone();
     let places: Vec<(String, Vec<Back>)> =
         credentials.iter().map(|credential| (credential.env.clone(), credential.back.clone())).collect();
-    Box::new(move |env, values| {
+    let rotated: Rotated = Box::new(move |env, values| {
         let own = places.iter().filter(|(name, _)| name == env).flat_map(|(_, back)| back);
         for place in own {
             let value = values.iter().find(|(name, _)| place.material == *name);
             if let Some((_, value)) = value {
-                // there is nobody to tell; the run itself goes on with the new value, and the old one is still there
-                let _ = write(&place.file, &place.query, value);
+                // the run itself goes on with the new value
+                if let Err(error) = write(&place.file, &place.query, value) {
+                    let (file, query) = (place.file.display(), &place.query);
+                    let text = format!(
+                        "the new {} of {env} could not be written to {file} ({query}): {error}; the old one there may be used up",
+                        place.material
+                    );
+                    notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+                }
             }
         }
-    })
+    });
+    (rotated, unwritten)
+}
+
+/// What could not be written back, in words.
+pub(crate) type Unwritten = Arc<Mutex<Vec<String>>>;
+
+/// Takes what could not be written back.
+pub(crate) fn told(unwritten: &Unwritten) -> Vec<String> {
+    std::mem::take(&mut *unwritten.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Replaces one field of a JSON file, which must be there, and nothing else of it.
@@ -67,15 +86,20 @@ mod tests {
             materials: vec![],
             back: vec![back("refresh_token", "tokens.refresh"), back("other", "list.0.t")],
         };
-        let rotated = writer(&[credential]);
+        let (rotated, unwritten) = writer(&[credential]);
         let value = |name: &str, value: &str| (name.to_owned(), Zeroizing::new(value.to_owned()));
         rotated("OTHER", &[value("refresh_token", "not this")]);
         rotated("TOKEN", &[value("refresh_token", "new"), value("unknown", "b")]);
         let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(told(&unwritten), Vec::<String>::new());
         assert_eq!(
             json,
             serde_json::json!({"z": 1, "tokens": {"refresh": "new", "access": "a"}, "list": [{"t": "x"}]})
         );
+        std::fs::write(&file, "{}").unwrap();
+        rotated("TOKEN", &[value("refresh_token", "newer")]);
+        let lost = told(&unwritten);
+        assert!(lost.len() == 1 && lost[0].contains("tokens.refresh") && !lost[0].contains("newer"), "{lost:?}");
     }
 
     #[test]

@@ -25,6 +25,35 @@ const RESERVED: &[&str] =
 /// Places of the sandbox that others may be put below.
 const SHARED: &[&str] = &["/tmp", "/sandbox", "/opt", "/var", "/home", "/root", "/mnt", "/srv", "/media"];
 
+/// Where programs keep keys and tokens in a home folder.
+const KEYS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".password-store",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".codex",
+    ".claude",
+    ".claude.json",
+    ".git-credentials",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    ".vault-token",
+    ".cargo/credentials.toml",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/opencode",
+    ".local/share/opencode",
+    ".local/share/keyrings",
+    ".mozilla",
+    ".config/chromium",
+    ".config/google-chrome",
+];
+
 /// Something of this machine inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bound {
@@ -96,7 +125,7 @@ fn check_source(source: &Path, machine: &Machine) -> Result<(), String> {
         if home.starts_with(source) {
             return Err("is or holds your home folder; bind the folder that is needed".to_owned());
         }
-        for keys in [".ssh", ".gnupg", ".aws", ".kube", ".docker", ".password-store", ".config/gh", ".netrc"] {
+        for keys in KEYS {
             let keys = home.join(keys);
             if source.starts_with(&keys) || keys.starts_with(source) {
                 return Err(format!("is or holds {}, which holds keys", keys.display()));
@@ -310,13 +339,21 @@ mod tests {
     #[test]
     fn what_holds_keys_or_the_machine_itself_is_not_bound() {
         let folder = Folder::new();
-        folder.make(&["keys/other"]);
+        folder.make(&[
+            "keys/other",
+            "home/.codex/auth.json",
+            "home/.git-credentials",
+            "home/.local/share/opencode/auth.json",
+        ]);
         fs::write(folder.path("keys/mine"), "-----BEGIN EC PRIVATE KEY-----\n").unwrap();
         for (source, said) in [
             ("/", "whole machine"),
             ("home", "home folder"),
             (".", "home folder"),
             ("home/.ssh", "keys"),
+            ("home/.codex", "keys"),
+            ("home/.git-credentials", "keys"),
+            ("home/.local", "keys"),
             ("state", "state folder"),
             ("config", "configuration folder"),
             ("/etc/ssl", "machine's own"),

@@ -86,6 +86,9 @@ fn kill(child: &mut std::process::Child) {
 
 /// What a launcher does: reads its job, answers, and stays with the run to its end. Gives its exit status.
 pub fn launcher(stop: &Stop, clock: Arc<dyn Clock>) -> u8 {
+    if run::harden().is_err() {
+        return 1;
+    }
     // the terminal may go; where we lead a group already, we have a session of our own
     let _ = rustix::process::setsid();
     let mut bytes = Zeroizing::new(Vec::new());

@@ -1,7 +1,7 @@
 //! Where is the harness on this machine, and what of it does the sandbox have to see?
 //!
-//! A program below `/usr` is there already. Any other is bound read-only at one place of the sandbox, so that nothing
-//! inside shows where in a home folder it lies: a program alone, or the whole `node_modules` that an npm package lies in,
+//! A program below `/usr` is there already. Any other is bound read-only at one place of the sandbox, so that no path
+//! inside depends on where in a home folder it lies: a program alone, or the whole `node_modules` that an npm package lies in,
 //! with `node`. A small script in the payload starts it.
 
 use std::fs;

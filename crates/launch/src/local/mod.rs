@@ -34,6 +34,7 @@ use crate::passing::Passing;
 use crate::plan::LaunchPlan;
 use crate::runs::{self, Heard, Report, Run};
 use crate::settings::Target;
+use crate::text::plain;
 use job::Job;
 use layout::{Launcher, Layout};
 use run::Event;
@@ -140,7 +141,8 @@ impl Driver for Local {
 
     fn check(&self, plan: &LaunchPlan, _stop: &Stop) -> Result<(), LaunchError> {
         match plan.target {
-            Target::Local => Ok(()),
+            // credentials are fetched next
+            Target::Local => run::harden(),
             Target::Gateway(_) => Err(LaunchError::refused("this launch", "is for a gateway and not for this machine")),
         }
     }
@@ -163,6 +165,10 @@ impl Driver for Local {
             .and_then(|()| layout.make((identity.uid, identity.gid)))
             .and_then(|()| launch.payload.write(&layout.payload()));
         let ended = prepared.and_then(|()| {
+            for bind in &plan.harness_files {
+                let (source, place) = (bind.source.display(), bind.destination.display());
+                launch.session.tell(Notice::Step(&format!("the harness: {source} is at {place} inside")));
+            }
             launch.session.tell(Notice::Step("starting the sandbox"));
             self.go(&mut launch, &job, &mut up)
         });
@@ -177,6 +183,7 @@ impl Driver for Local {
             Ok(None) => return Ok(Launched { run, exit: None }),
             Ok(Some(ending)) => {
                 run.exit = Some(ending.exit);
+                run.why = ending.why.as_deref().map(plain);
                 let record = Report::read(ending.report.to_string().as_bytes()).record;
                 run.last = Some(Heard { at: UtcMillis(clock.now()), gone: !plan.keep, record });
             }
@@ -193,16 +200,22 @@ impl Driver for Local {
             return Ok(None);
         }
         let state = run.state_dir.as_deref();
-        let live = |layout: &Layout| Word { report: layout.report(state, log).to_string().into_bytes(), exit: None };
+        let live = |layout: &Layout| Word {
+            report: layout.report(state, log).to_string().into_bytes(),
+            exit: None,
+            why: None,
+        };
         match layout.launcher()? {
             Launcher::Alive(_) => return Ok(Some(live(&layout))),
             Launcher::Starting if self.is_young(run) => return Ok(Some(live(&layout))),
             Launcher::Starting | Launcher::Gone => {}
         }
         run::settle(&layout, state, run.keep)?;
-        Ok(layout
-            .ending(log)
-            .map(|ending| Word { report: ending.report.to_string().into_bytes(), exit: Some(ending.exit) }))
+        Ok(layout.ending(log).map(|ending| Word {
+            report: ending.report.to_string().into_bytes(),
+            exit: Some(ending.exit),
+            why: ending.why,
+        }))
     }
 
     fn remove(&self, run: &Run, stop: &Stop) -> Result<bool, LaunchError> {

@@ -55,7 +55,7 @@ pub(crate) fn run(
 ) -> Result<Ending, LaunchError> {
     let layout = job.layout();
     let _held = layout.hold()?;
-    harden();
+    harden()?;
     let mut output = Output::open(&layout.output()).map_err(LaunchError::file(&layout.output()))?;
     let mut watch = Watch::new(&layout.sandbox()).map_err(LaunchError::file(&layout.sandbox()))?;
     let (ca, policy) = (outside::ca(&*clock)?, outside::policy(job)?);
@@ -63,7 +63,7 @@ pub(crate) fn run(
     let plan = world::plan(job, &layout, &ca, loopback);
     let mut running = plan.prepare().and_then(sandbox::Prepared::start).map_err(world::refused)?;
     let listener = running.listener().ok_or_else(|| LaunchError::refused("the sandbox", "gave no way out"))?;
-    let rotated = back::writer(&job.credentials);
+    let (rotated, unwritten) = back::writer(&job.credentials);
     let proxy = match outside::proxy(job, &layout, listener, ca, policy, rotated) {
         Ok(proxy) => proxy,
         Err(error) => {
@@ -111,6 +111,9 @@ pub(crate) fn run(
     };
     if let Some(why) = &ending.why {
         warn(why);
+    }
+    for text in back::told(&unwritten) {
+        warn(&text);
     }
     for repository in super::binds::new_repositories(&job.mounts) {
         let place = repository.display();
@@ -206,13 +209,10 @@ fn pump(pipe: Option<OwnedFd>, stream: Stream, send: &SyncSender<Came>) {
     });
 }
 
-/// This process holds secrets from here on: no core dump of it, and no other process of the user looks into it. And it
-/// may have a connection for each that the sandbox opens.
-fn harden() {
-    use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    let most = getrlimit(Resource::Nofile).maximum;
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most });
+/// This process holds secrets from here on: no core dump of it, and no other process of the user looks into it.
+pub(crate) fn harden() -> Result<(), LaunchError> {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .map_err(|error| LaunchError::refused("the launcher", format!("can't keep others out of its memory: {error}")))
 }
 
 /// Where a run's launcher was killed nobody wrote down how it ended: that is made up for by whoever looks next.

@@ -19,6 +19,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ use upstream::Upstream;
 
 /// How long what runs may take to end when the proxy stops.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long a refresh that was begun is waited for: a little longer than it may take.
+const REFRESH: Duration = Duration::from_secs(40);
 /// How long threads are waited for after that; a name lookup can't be interrupted.
 const LAST: Duration = Duration::from_millis(500);
 const SWEEP: Duration = Duration::from_secs(10);
@@ -116,6 +119,8 @@ pub(crate) struct Shared {
     pub(crate) upstream: Upstream,
     pub(crate) pipes: Pipes,
     pub(crate) stopped: watch::Receiver<bool>,
+    /// Refreshes that were begun: a token that was asked for is taken, and kept, before the proxy goes.
+    pub(crate) refreshing: AtomicUsize,
 }
 
 impl Proxy {
@@ -145,6 +150,7 @@ impl Proxy {
             limits,
             pipes: Pipes::default(),
             stopped,
+            refreshing: AtomicUsize::new(0),
         });
         listener.set_nonblocking(true).map_err(system)?;
         let runtime = runtime().map_err(system)?;
@@ -160,7 +166,8 @@ impl Proxy {
         Ok(Self { stop, thread: Some(thread) })
     }
 
-    /// Stops: no new connections; those that run are closed. Returns within two seconds.
+    /// Stops: no new connections; those that run are closed. Returns within two seconds, unless a token was asked for just
+    /// then: that answer is waited for, since the token before it may be used up (at most 40 s).
     pub fn stop(self) {
         drop(self);
     }
@@ -193,11 +200,17 @@ fn runtime() -> io::Result<Runtime> {
 
 fn run(runtime: Runtime, listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     runtime.block_on(async {
-        let mut connections = accept(listener, shared).await;
+        let mut connections = accept(listener, Arc::clone(&shared)).await;
         let all = async { while connections.join_next().await.is_some() {} };
         if timeout(GRACE, all).await.is_err() {
             connections.abort_all();
         }
+        let idle = async {
+            while shared.refreshing.load(Ordering::SeqCst) > 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let _ = timeout(REFRESH, idle).await;
     });
     runtime.shutdown_timeout(LAST);
 }

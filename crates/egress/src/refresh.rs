@@ -9,6 +9,7 @@
 mod grant;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bastion_host::clock::Clock;
@@ -52,6 +53,7 @@ async fn keep_fresh(
         while clock.now() < due {
             tokio::time::sleep(STEP).await;
         }
+        let Some(_begun) = Begun::now(&shared) else { return };
         let wait = match grant::ask(&shared, &credential).await {
             Ok(granted) => {
                 let expires = take(&shared, clock.now(), rotated.as_ref(), &mut credential, granted).await;
@@ -90,6 +92,24 @@ async fn take(
     let life = life(granted.expires_in, &credential.shape);
     let expires = now.saturating_add(life).unwrap_or(Timestamp::MAX);
     shared.vault.replace(&credential.env, granted.access_token, Some(expires)).ok().map(|()| life)
+}
+
+/// A refresh that was begun: it is finished, what it gave kept, before the proxy goes.
+struct Begun<'s>(&'s Shared);
+
+impl<'s> Begun<'s> {
+    /// None where the proxy stops.
+    fn now(shared: &'s Shared) -> Option<Self> {
+        shared.refreshing.fetch_add(1, Ordering::SeqCst);
+        let begun = Self(shared);
+        (!*shared.stopped.borrow()).then_some(begun)
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.refreshing.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// How long a token is taken to live.

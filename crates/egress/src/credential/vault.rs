@@ -13,7 +13,7 @@ use crate::host::Authority;
 use crate::policy::{Endpoint, Policy, PolicyError, Protocol, Refused, Shape, Style};
 use crate::target::Target;
 
-/// Headers and a parameter that usually carry a key. At an endpoint with credentials they are ours or absent.
+/// Headers and parameters that usually carry a key. At an endpoint with credentials they are ours or absent.
 const KEY_HEADERS: &[&str] = &[
     "authorization",
     "x-api-key",
@@ -21,9 +21,11 @@ const KEY_HEADERS: &[&str] = &[
     "x-goog-api-key",
     "private-token",
     "x-auth-token",
+    "x-access-token",
+    "job-token",
     "proxy-authorization",
 ];
-const KEY_PARAMETER: &str = "access_token"; // RFC 6750 §2.3
+const KEY_PARAMETERS: &[&str] = &["access_token", "api_key", "apikey", "api-key", "private_token"]; // RFC 6750 §2.3, and usual
 /// User names that stand beside a token in Basic and are no key themselves.
 const USERS: &[&str] =
     &["", "git", "oauth2", "token", "__token__", "_token", "user", "x-access-token", "x-token-auth", "gitlab-ci-token"];
@@ -150,7 +152,7 @@ impl Vault {
                 swaps.push((name.clone(), entry));
             } else if find::hidden(name.as_bytes()) || find::hidden(value.as_bytes()) {
                 return Err(IN_URL);
-            } else if !own.is_empty() && name.eq_ignore_ascii_case(KEY_PARAMETER) {
+            } else if !own.is_empty() && KEY_PARAMETERS.iter().any(|key| name.eq_ignore_ascii_case(key)) {
                 return Err(NOT_OURS);
             }
         }
@@ -168,7 +170,7 @@ impl Vault {
             } else if find::hidden(name.as_str().as_bytes()) || here.iter().any(|value| find::hidden(value.as_bytes()))
             {
                 return Err(if own.is_empty() || self.foreign(own, &here) { MISMATCH } else { IN_HEADER });
-            } else if !own.is_empty() && KEY_HEADERS.contains(&name.as_str()) {
+            } else if !own.is_empty() && KEY_HEADERS.contains(&name.as_str().replace('_', "-").as_str()) {
                 return Err(NOT_OURS);
             }
         }

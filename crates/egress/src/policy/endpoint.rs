@@ -120,6 +120,12 @@ impl Endpoint {
         self.path.as_ref().is_none_or(|path| path.matches(target.path()))
     }
 
+    /// Whether a server might take this path for one that it is about: in any case, with or without a slash at the end.
+    pub(super) fn may_concern(&self, target: &Target) -> bool {
+        let (path, trimmed) = loosely(target);
+        self.path.as_ref().is_none_or(|own| own.matches_any_case(path) || own.matches_any_case(trimmed))
+    }
+
     /// Whether it lists `ip`, an address that its host resolved to or is.
     pub(super) fn admits(&self, ip: IpAddr) -> Result<(), &'static str> {
         let special = special(ip);
@@ -169,6 +175,12 @@ impl Endpoint {
     }
 }
 
+/// A path, and without the slash at its end.
+fn loosely(target: &Target) -> (&str, &str) {
+    let path = target.path();
+    (path, path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path))
+}
+
 impl Rule {
     fn allows(&self, method: &str, target: &Target) -> bool {
         self.method.as_ref().is_none_or(|own| own == method)
@@ -180,8 +192,7 @@ impl Rule {
     }
 
     fn denies(&self, method: &str, target: &Target) -> bool {
-        let path = target.path();
-        let trimmed = path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
+        let (path, trimmed) = loosely(target);
         self.method.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(method))
             && self.path.as_ref().is_none_or(|own| own.matches_any_case(path) || own.matches_any_case(trimmed))
             && self.query.iter().all(|(name, globs)| {

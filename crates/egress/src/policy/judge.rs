@@ -70,8 +70,8 @@ impl Policy {
 
     /// Judges a request inside TLS. CONNECT target, SNI and Host are `to`; `upgrade` asks for a WebSocket.
     pub fn request(&self, to: &Authority, method: &str, target: &Target, upgrade: bool) -> Verdict<'_> {
-        let judged = self.endpoints.iter().filter(|e| e.protocol != Protocol::Tunnel && e.covers(to));
-        judge(judged.filter(|e| e.concerns(target)).collect(), method, target, upgrade)
+        let covering = self.endpoints.iter().filter(|e| e.protocol != Protocol::Tunnel && e.covers(to));
+        judge(&covering.collect::<Vec<_>>(), method, target, upgrade)
     }
 
     /// Judges a request without TLS (absolute-form): the same rules, but only endpoints that are plain at this port.
@@ -82,7 +82,7 @@ impl Policy {
         if covering.is_empty() || !covering.iter().all(|e| e.is_plain_at(to.port)) {
             return Verdict::denied("no endpoint is for plain HTTP at this host and port", String::new(), None);
         }
-        judge(covering.into_iter().filter(|e| e.concerns(target)).collect(), method, target, upgrade)
+        judge(&covering, method, target, upgrade)
     }
 
     /// Judges an address that `to` resolved to or is. The address that was judged is the one to dial.
@@ -104,14 +104,18 @@ impl<'p> Verdict<'p> {
     }
 }
 
-fn judge<'p>(judged: Vec<&'p Endpoint>, method: &str, target: &Target, upgrade: bool) -> Verdict<'p> {
+fn judge<'p>(covering: &[&'p Endpoint], method: &str, target: &Target, upgrade: bool) -> Verdict<'p> {
+    let judged: Vec<&'p Endpoint> = covering.iter().filter(|e| e.concerns(target)).copied().collect();
     if ["TRACE", "CONNECT"].iter().any(|never| method.eq_ignore_ascii_case(never)) {
         return Verdict::denied("TRACE and CONNECT are never allowed", String::new(), None);
     }
     let Some(first) = judged.first().copied() else {
         return Verdict::denied("no endpoint lists this host, port and path", String::new(), None);
     };
-    let denied = match judged.iter().find_map(|e| e.denies(method, target).map(|rule| (*e, rule))) {
+    // a server may take another case for the same path: deny rules are asked wherever their endpoint could be meant
+    let mut denying = covering.iter().filter(|e| e.may_concern(target));
+    let met = denying.find_map(|e| e.denies(method, target).map(|rule| (*e, rule)));
+    let denied = match met {
         Some((endpoint, rule)) => {
             Verdict::denied("a deny rule", named(endpoint, &format!("deny {}", rule.shown)), Some(endpoint))
         }
@@ -124,7 +128,7 @@ fn judge<'p>(judged: Vec<&'p Endpoint>, method: &str, target: &Target, upgrade: 
     if upgrade && !relay {
         return refuse_upgrade(denied);
     }
-    if judged.iter().all(|endpoint| endpoint.audit) {
+    if judged.iter().copied().chain(met.map(|(endpoint, _)| endpoint)).all(|endpoint| endpoint.audit) {
         let upgrade = if relay { Upgrade::Relay } else { Upgrade::None };
         return Verdict { allowed: true, audited: true, upgrade, ..denied };
     }

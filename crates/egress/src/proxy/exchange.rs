@@ -89,7 +89,7 @@ impl Front {
         let to = self.addressee(&parts).map_err(|denial| refuse(self.to.as_ref(), None, denial))?;
         let mut target = target(&parts.uri).map_err(|denial| refuse(Some(&to), None, denial))?;
         if headers::overrides_method(&parts.headers) {
-            let denial = Denial::policy("a field would make it another method than the one that is judged");
+            let denial = Denial::policy("a field would make it another request than the one that is judged");
             return Err(refuse(Some(&to), None, denial));
         }
         let websocket = headers::asks_for_websocket(&parts.headers);

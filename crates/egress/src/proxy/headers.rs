@@ -31,12 +31,14 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
     headers.remove(header::EXPECT);
 }
 
-/// Fields by which frameworks take a request for one of another method than its line says.
-const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+/// Fields by which frameworks take a request for one of another method or path than its line says.
+const OVERRIDES: [&str; 5] =
+    ["x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url"];
 
-/// Whether a field asks the host to take the request for one of another method: then it is not the one that was judged.
+/// Whether a field asks the host to take the request for another one: then it is not the one that was judged.
 pub(crate) fn overrides_method(headers: &HeaderMap) -> bool {
-    OVERRIDES.iter().any(|name| headers.contains_key(*name))
+    // many servers take `_` and `-` for the same
+    headers.keys().any(|name| OVERRIDES.contains(&name.as_str().replace('_', "-").as_str()))
 }
 
 /// Whether the request asks for a WebSocket (RFC 6455 section 4.1).

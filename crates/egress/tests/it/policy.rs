@@ -365,3 +365,15 @@ fn the_profiles_of_this_repository_are_read() {
     assert!(!goes(&policy, "api.github.com:443", "GET", "/repos/o/r/actions/secrets"));
     assert!(policy.carried("reviewer-github", "GITHUB_TOKEN").is_some());
 }
+
+#[test]
+fn a_deny_rule_is_asked_in_whatever_case_a_server_may_take_its_endpoint() {
+    let policy = endpoints(
+        "  - {host: a.example, port: 443, path: /admin/**, protocol: rest, access: full, deny_rules: [{path: /admin/keys}]}\n  \
+         - {host: a.example, port: 443, protocol: rest, access: read-write}\n",
+    );
+    for path in ["/admin/keys", "/admin/KEYS", "/ADMIN/keys", "/Admin/Keys/"] {
+        assert!(!goes(&policy, "a.example:443", "GET", path), "{path}");
+    }
+    assert!(goes(&policy, "a.example:443", "GET", "/ADMIN/other"), "the control");
+}

@@ -35,6 +35,11 @@ fn tokens(web: &Web, answers: Vec<(u16, String)>) -> Tokens {
         if status == 0 {
             return;
         }
+        // of a slow one the status is a thousand more
+        if status >= 1000 {
+            std::thread::sleep(Duration::from_millis(700));
+        }
+        let status = status % 1000;
         let answer = format!(
             "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
@@ -136,6 +141,17 @@ fn a_token_is_replaced_ahead_of_its_end_and_its_successor_kept_first() {
     for secret in ["access-", "refresh-0", "refresh-1", "refresh-3", "app"] {
         assert!(!log.contains(secret), "{secret}");
     }
+}
+
+#[test]
+fn a_token_that_was_asked_for_is_kept_though_the_proxy_stops_meanwhile() {
+    let web = Web::new();
+    let model = Upstream::answering(&web, "model.example", OK);
+    let tokens = tokens(&web, vec![(1200, granted("access-1", Some("refresh-1")).1)]);
+    let (mut world, _clock) = start(&web, &model, &tokens);
+    until(|| (tokens.forms() == 1).then_some(()), || "never asked".to_owned());
+    drop(world.proxy.take());
+    assert_eq!(tokens.events().last().unwrap(), "rotated to refresh-1");
 }
 
 #[test]

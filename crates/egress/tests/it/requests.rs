@@ -79,7 +79,13 @@ fn a_target_has_one_reading_and_the_policy_judges_that() {
         let answered = world.ask("api.example", port, &request);
         assert!(matches!(answered.status, 400 | 403), "{method}: {answered:?}");
     }
-    for field in ["X-HTTP-Method-Override: DELETE\r\n", "x-http-method: PUT\r\n", "X-Method-Override: GET\r\n"] {
+    for field in [
+        "X-HTTP-Method-Override: DELETE\r\n",
+        "x-http-method: PUT\r\n",
+        "X-Method-Override: GET\r\n",
+        "X_HTTP_Method_Override: PUT\r\n",
+        "x-original-url: /admin\r\n",
+    ] {
         let answered = world.get("api.example", port, "/v1/models", field);
         assert_eq!((answered.status, answered.error().as_str()), (403, "policy_denied"), "{field}");
     }

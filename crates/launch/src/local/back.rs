@@ -18,7 +18,10 @@ pub(crate) fn writer(credentials: &[Credential]) -> (Rotated, Unwritten) {
     let notes = unwritten.clone();
     let places: Vec<(String, Vec<Back>)> =
         credentials.iter().map(|credential| (credential.env.clone(), credential.back.clone())).collect();
+    let one_at_a_time = Mutex::new(());
     let rotated: Rotated = Box::new(move |env, values| {
+        // two credentials may stand in one file
+        let _turn = one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
         let own = places.iter().filter(|(name, _)| name == env).flat_map(|(_, back)| back);
         for place in own {
             let value = values.iter().find(|(name, _)| place.material == *name);

@@ -48,6 +48,12 @@ pub(crate) fn judge(
             let what = format!("is to be refreshed, and the provider `{}` has no such credential", provider.id);
             return Err(LaunchError::refused(format!("the credential {key}"), what));
         };
+        let variables = provider.credentials.iter().filter(|own| own.export && managed.contains(&own.env)).count();
+        if variables > 1 {
+            let what = "is to be refreshed and has several variables, which is not yet supported here: each would spend the \
+                        same token; export one of them";
+            return Err(LaunchError::refused(format!("the credential {key}"), what));
+        }
         if carried(&policy, provider, &credential.env)?.refresh.is_none() {
             let what = format!("is to be refreshed, and the profile `{}` does not say where", provider.profile);
             return Err(LaunchError::refused(format!("the credential {key}"), what));

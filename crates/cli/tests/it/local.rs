@@ -510,3 +510,43 @@ fn a_living_run_is_neither_forgotten_nor_replaced() {
     machine.run(&["runs", "rm", "living"]).ok();
     assert_eq!(alive(&mark), 0);
 }
+
+#[test]
+fn from_inside_no_name_is_looked_up_and_nothing_is_reached_or_offered() {
+    for user in users() {
+        let Some(machine) = user() else { continue };
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let host = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let outside = host.local_addr().unwrap().port();
+        assert!(
+            std::net::TcpStream::connect(("127.0.0.1", outside)).is_ok(),
+            "the control: the host's own can be reached"
+        );
+        let script = format!(
+            "perl=\"perl -MIO::Socket::INET -e\"
+             getent hosts localhost > /dev/null && echo CONTROL lookup
+             getent hosts unlisted.invalid && echo DONE lookup
+             for to in 192.0.2.1:22 198.51.100.1:443 127.0.0.1:{outside}; do
+               $perl 'IO::Socket::INET->new(PeerAddr => shift, Timeout => 3) and print \"DONE reached\\n\"' $to
+             done
+             echo ssh $(curl -s -m 10 -p -o /dev/null -w %{{http_connect}} http://192.0.2.1:22/)
+             echo host $(curl -s -m 10 -p -o /dev/null -w %{{http_connect}} http://127.0.0.1:{outside}/ --noproxy '')
+             echo plain $(curl -s -m 10 -o /dev/null -w %{{http_code}} http://unlisted.invalid/)
+             $perl '$s = IO::Socket::INET->new(LocalAddr => shift, Listen => 5) or die; if (!fork) {{ \
+               IO::Socket::INET->new(PeerAddr => $ARGV[0] // \"127.0.0.1:{port}\") and print \"CONTROL relay\\n\"; exit }} \
+               wait; sleep 60' 127.0.0.1:{port}"
+        );
+        let agent = agent(&machine, "caller", "", &script);
+        launch(&machine, &agent, &["--detach"]).ok();
+        let name = name_of(&only_run(&machine));
+        let logs = || machine.run(&["runs", "logs", &name]).ok().out;
+        until("the relay", || logs().contains("CONTROL relay"));
+        assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "what listens inside is heard outside");
+        let logs = logs();
+        assert!(logs.contains("CONTROL lookup") && !logs.contains("DONE"), "{logs}");
+        for said in ["ssh 403", "host 403", "plain 403"] {
+            assert!(logs.contains(said), "{said}: {logs}");
+        }
+        machine.run(&["runs", "rm", &name]).ok();
+    }
+}
